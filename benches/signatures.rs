@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::Criterion;
-use ring_trust::{Authenticator, Keyring, TRAILER_LEN, Verdict};
+use ring_trust::{Authenticator, Destination, Keyring, Origin, PseudoHeader, TRAILER_LEN, Verdict};
 
 /// Lengths of a TAKE_TOKEN without data, a TAKE_TOKEN with a standing, and a frame of the largest size.
 const FRAME_LENS: [usize; 3] = [54, 108, 1470];
@@ -20,8 +20,9 @@ fn node(boot: u8) -> Authenticator<u8> {
 /// Carries challenges and answers from one node to the other node.
 fn carry_replies(from: &mut Authenticator<u8>, name: u8, to: &mut Authenticator<u8>) {
     let mut buffer = [0; 100];
-    while let Some((_, len)) = from.poll_transmit(NOW, &mut buffer, |_, _| 0) {
-        to.open(NOW, Duration::ZERO, name, &buffer[..len]);
+    while let Some((_, len)) = from.poll_transmit(NOW, &mut buffer, |_, _| (0, PseudoHeader::FRAME))
+    {
+        to.open(NOW, Duration::ZERO, &Origin::of_frame(name), &buffer[..len]);
     }
 }
 
@@ -29,8 +30,10 @@ fn carry_replies(from: &mut Authenticator<u8>, name: u8, to: &mut Authenticator<
 fn proven_pair() -> (Authenticator<u8>, Authenticator<u8>) {
     let (mut left, mut right) = (node(1), node(2));
     let mut buffer = [0; 100];
-    let len = left.seal(NOW, &mut buffer, 54).expect("enough room");
-    right.open(NOW, Duration::ZERO, 1, &buffer[..len]);
+    let len = left
+        .seal(NOW, &Destination::FRAME, &mut buffer, 54)
+        .expect("enough room");
+    right.open(NOW, Duration::ZERO, &Origin::of_frame(1), &buffer[..len]);
     for _ in 0..2 {
         carry_replies(&mut right, 2, &mut left);
         carry_replies(&mut left, 1, &mut right);
@@ -44,10 +47,11 @@ fn sign_and_verify(c: &mut Criterion) {
         let mut buffer = vec![0x5a; len + TRAILER_LEN];
         c.bench_function(&format!("sign and verify/{len} bytes"), |b| {
             b.iter(|| {
-                let signed = left.seal(NOW, black_box(&mut buffer), len);
+                let signed = left.seal(NOW, &Destination::FRAME, black_box(&mut buffer), len);
                 let signed = &buffer[..signed.expect("enough room")];
-                let verdict = right.open(NOW, Duration::ZERO, 1, black_box(signed));
-                assert_eq!(verdict, Verdict::Deliver { len });
+                let verdict =
+                    right.open(NOW, Duration::ZERO, &Origin::of_frame(1), black_box(signed));
+                assert!(matches!(verdict, Verdict::Deliver { .. }));
             });
         });
     }
@@ -57,8 +61,9 @@ fn sign_and_verify(c: &mut Criterion) {
 fn drop_attacks(c: &mut Criterion) {
     let (mut left, mut right) = proven_pair();
     let mut buffer = [0x5a; 54 + TRAILER_LEN];
-    left.seal(NOW, &mut buffer, 54).expect("enough room");
-    right.open(NOW, Duration::ZERO, 1, &buffer);
+    left.seal(NOW, &Destination::FRAME, &mut buffer, 54)
+        .expect("enough room");
+    right.open(NOW, Duration::ZERO, &Origin::of_frame(1), &buffer);
     let mut forged = buffer;
     forged[20] ^= 1;
     for (name, bytes) in [
@@ -68,7 +73,8 @@ fn drop_attacks(c: &mut Criterion) {
     ] {
         c.bench_function(&format!("drop/{name}"), |b| {
             b.iter(|| {
-                let verdict = right.open(NOW, Duration::ZERO, 1, black_box(bytes));
+                let verdict =
+                    right.open(NOW, Duration::ZERO, &Origin::of_frame(1), black_box(bytes));
                 assert!(matches!(verdict, Verdict::Drop(_)));
             });
         });

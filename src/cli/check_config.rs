@@ -89,7 +89,7 @@ fn check(file: &ConfigFile) -> Checked {
             notes.extend(node.and_then(|name| find_interface(RING, name)));
             let options: lab2::Options = parse(node, words)?;
             options.check().map_err(|error| error.to_string())?;
-            let note = options.check_keys(service);
+            let note = options.keys.check_keys(service);
             let note = note.map_err(|error| error.to_string())?;
             // Several sections may name the same file.
             notes.extend(note.filter(|note| !notes.contains(note)));

@@ -9,7 +9,6 @@ mod events;
 pub mod ftn;
 mod interface;
 pub mod jitterbug;
-mod key_file;
 pub mod lab2;
 mod placed_file;
 mod record_file;

@@ -26,6 +26,7 @@ mod raw_json;
 mod right;
 mod status;
 mod text;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -43,6 +44,7 @@ pub use raw_json::RawJson;
 pub use right::Right;
 pub use status::{NodeStatus, Percentiles};
 pub use text::escape_control_characters;
+pub use trust::TrustStatus;
 
 /// The directory that contains the control sockets of Lab2's nodes. The user who runs the service has the same name as
 /// this directory.

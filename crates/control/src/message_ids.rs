@@ -40,7 +40,7 @@ pub const MESSAGE_IDS: &[(&str, &str)] = &[
     ("database_failed", "82d5b6676ecd4e198f0a5ce0b7f1dcfe"),
     ("decide_failed", "f9a07f67137c45c0a7e0f5551e3d9b77"),
     ("fd_limit_low", "ba1772702922441b8c6ddcc1b7a04abf"),
-    ("frames_refused", "410b06590dbd45b7a04cc41477bf6bbc"),
+    ("messages_refused", "410b06590dbd45b7a04cc41477bf6bbc"),
     ("hand_over_failed", "eb8d2cce2a784ea196f5083d8af0dfec"),
     ("history_not_written", "e0f33ae61b644809bd7db086d126bd6b"),
     ("holder_not_ended", "290dda447b1e400191b040391a6bb478"),

@@ -34,6 +34,7 @@ mod signals;
 mod start_delay;
 mod system;
 pub mod troubles;
+pub mod trust;
 mod two_slots;
 mod udp_slot;
 mod watchers;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use zerocopy::IntoBytes;
 
+use crate::addresses::{Destination, Origin, PseudoHeader};
 use crate::counts::{Counts, DropReason};
-use crate::keyring::{KeyId, Keyring};
+use crate::keyring::{Key, KeyId, Keyring};
 use crate::mac::{MAC_LEN, MacKeys};
 use crate::nonces::Nonces;
 use crate::peers::{Arrival, Freshness, Peers};
@@ -24,6 +25,8 @@ pub enum Verdict {
     Deliver {
         /// Length of the message without the trailer.
         len: usize,
+        /// Key of the message; `None` if the message is not proven.
+        key: Option<KeyId>,
     },
     /// The state machine does not get the message.
     Drop(DropReason),
@@ -49,6 +52,8 @@ pub struct PeerStatus<A> {
 struct Reply<A> {
     to: A,
     kind: Kind,
+    /// Key of the message that this reply answers.
+    key_id: KeyId,
     nonce: [u8; NONCE_LEN],
 }
 
@@ -60,6 +65,8 @@ struct Reply<A> {
 pub struct Authenticator<A> {
     /// The first key signs.
     keys: Vec<MacKeys>,
+    /// Keys that only clients use, in the order of their ids.
+    client_keys: Vec<MacKeys>,
     accepts_unsigned: bool,
     boot: u64,
     counter: u64,
@@ -78,7 +85,8 @@ impl<A: Copy + Ord> Authenticator<A> {
         let mut nonces = Nonces::new(seed);
         let [boot @ .., _, _, _, _, _, _, _, _] = nonces.draw();
         Self {
-            keys: mac_keys(keyring),
+            keys: mac_keys(keyring.keys()),
+            client_keys: Vec::new(),
             accepts_unsigned,
             boot: u64::from_be_bytes(boot),
             counter: 0,
@@ -92,34 +100,69 @@ impl<A: Copy + Ord> Authenticator<A> {
 
     /// Replaces the keys. The proofs of the peers stay valid.
     pub fn set_keyring(&mut self, keyring: &Keyring, accepts_unsigned: bool) {
-        self.keys = mac_keys(keyring);
+        self.keys = mac_keys(keyring.keys());
         self.accepts_unsigned = accepts_unsigned;
+    }
+
+    /// Replaces the keys that only clients use. A key whose id is also in the keyring is ignored.
+    pub fn set_client_keys(&mut self, keys: &[Key]) {
+        self.client_keys = mac_keys(keys);
+        self.client_keys.sort_unstable_by_key(MacKeys::id);
     }
 
     /// Signs the first `len` bytes of `buffer`, and appends the trailer. Returns the new length. If the buffer is too
     /// short, returns `None`.
     #[inline]
-    pub fn seal(&mut self, now: Duration, buffer: &mut [u8], len: usize) -> Option<usize> {
-        self.seal_as(Kind::Message, now, buffer, len)
+    pub fn seal(
+        &mut self,
+        now: Duration,
+        to: &Destination<A>,
+        buffer: &mut [u8],
+        len: usize,
+    ) -> Option<usize> {
+        let client_key = to.client.and_then(|client| self.client_key_id(client));
+        let key_id = match client_key {
+            Some(id) => id,
+            None => self.keys.first()?.id(),
+        };
+        self.seal_as(
+            to.header.message_kind(),
+            key_id,
+            &to.header,
+            now,
+            buffer,
+            len,
+        )
     }
 
-    /// Verifies a message from this address. At the time `now`, the age of the message on this machine is `age`.
+    /// Verifies a message from this sender. At the time `now`, the age of the message on this machine is `age`.
     #[inline]
-    pub fn open(&mut self, now: Duration, age: Duration, from: A, bytes: &[u8]) -> Verdict {
+    pub fn open(
+        &mut self,
+        now: Duration,
+        age: Duration,
+        from: &Origin<A>,
+        bytes: &[u8],
+    ) -> Verdict {
         let Some((message, trailer)) = Trailer::split(bytes) else {
             return self.deliver_unproven(DropReason::Unsigned, bytes.len());
         };
         let Some(kind) = trailer.kind() else {
             return self.drop(DropReason::Malformed);
         };
-        let id = trailer.key_id();
-        let Some(key) = self.keys.iter().find(|key| key.id().get() == id) else {
+        let Some(addresses) = from.header.covered(kind) else {
+            return self.drop(DropReason::Malformed);
+        };
+        let Some(key) = self.key(trailer.key_id(), from.is_client) else {
             return match kind {
-                Kind::Message => self.deliver_unproven(DropReason::UnknownKey, message.len()),
+                Kind::Message | Kind::MessageToAll => {
+                    self.deliver_unproven(DropReason::UnknownKey, message.len())
+                }
                 Kind::Challenge | Kind::Answer => self.drop(DropReason::UnknownKey),
             };
         };
-        if !key.is_valid(kind, Trailer::covered(bytes), trailer.mac()) {
+        let key_id = key.id();
+        if !key.is_valid(kind, addresses, Trailer::covered(bytes), trailer.mac()) {
             return self.drop(DropReason::WrongMac);
         }
         if trailer.boot() == self.boot {
@@ -128,11 +171,14 @@ impl<A: Copy + Ord> Authenticator<A> {
         let arrival = Arrival {
             now,
             at: now.saturating_sub(age),
-            key_id: key.id(),
+            key_id,
             trailer,
         };
+        let from = from.address;
         match (kind, message.last_chunk()) {
-            (Kind::Message, _) => self.on_message(&arrival, from, message.len()),
+            (Kind::Message | Kind::MessageToAll, _) => {
+                self.on_message(&arrival, from, message.len())
+            }
             (Kind::Challenge, Some(nonce)) => self.on_challenge(&arrival, from, *nonce),
             (Kind::Answer, Some(nonce)) => self.on_answer(&arrival, from, nonce),
             (Kind::Challenge | Kind::Answer, None) => self.drop(DropReason::Malformed),
@@ -140,18 +186,24 @@ impl<A: Copy + Ord> Authenticator<A> {
     }
 
     /// Writes the next challenge or answer into `buffer`. `write_header` writes the header of a message to an address,
-    /// and returns the header's length. Returns the address and the length; `None` if there is no output.
+    /// and returns the header's length and the pseudo-header. Returns the address and the length; `None` if there is no
+    /// output.
     pub fn poll_transmit(
         &mut self,
         now: Duration,
         buffer: &mut [u8],
-        write_header: impl FnOnce(A, &mut [u8]) -> usize,
+        write_header: impl FnOnce(A, &mut [u8]) -> (usize, PseudoHeader),
     ) -> Option<(A, usize)> {
-        let Reply { to, kind, nonce } = self.outbox.pop_front()?;
-        let header = write_header(to, buffer);
-        let len = header + NONCE_LEN;
-        buffer.get_mut(header..len)?.copy_from_slice(&nonce);
-        Some((to, self.seal_as(kind, now, buffer, len)?))
+        let Reply {
+            to,
+            kind,
+            key_id,
+            nonce,
+        } = self.outbox.pop_front()?;
+        let (header_len, header) = write_header(to, buffer);
+        let len = header_len + NONCE_LEN;
+        buffer.get_mut(header_len..len)?.copy_from_slice(&nonce);
+        Some((to, self.seal_as(kind, key_id, &header, now, buffer, len)?))
     }
 
     /// Whether [`poll_transmit`](Self::poll_transmit) has output.
@@ -186,18 +238,18 @@ impl<A: Copy + Ord> Authenticator<A> {
 
     fn on_message(&mut self, arrival: &Arrival<'_>, from: A, len: usize) -> Verdict {
         match self.peers.entry(arrival.now, from).receive(arrival) {
-            Freshness::Fresh => Verdict::Deliver { len },
+            Freshness::Fresh => deliver_proven(arrival, len),
             Freshness::FreshWithDrift => {
-                self.challenge(arrival.now, from);
-                Verdict::Deliver { len }
+                self.challenge(arrival, from);
+                deliver_proven(arrival, len)
             }
             Freshness::Replayed => self.drop(DropReason::Replayed),
             Freshness::Stale => {
-                self.challenge(arrival.now, from);
+                self.challenge(arrival, from);
                 self.deliver_unproven(DropReason::Stale, len)
             }
             Freshness::Unproven => {
-                self.challenge(arrival.now, from);
+                self.challenge(arrival, from);
                 self.deliver_unproven(DropReason::Unproven, len)
             }
         }
@@ -210,13 +262,13 @@ impl<A: Copy + Ord> Authenticator<A> {
             // Two nodes that start together do not know each other yet, so both answer. The limit bounds the work that
             // replayed challenges cause.
             Freshness::Stale | Freshness::Unproven => {
-                self.challenge(arrival.now, from);
+                self.challenge(arrival, from);
                 if !self.take_answer_permit(arrival.now) {
                     return self.drop(DropReason::Unproven);
                 }
             }
         }
-        self.queue(from, Kind::Answer, nonce);
+        self.queue(from, Kind::Answer, arrival.key_id, nonce);
         Verdict::Consume
     }
 
@@ -229,11 +281,11 @@ impl<A: Copy + Ord> Authenticator<A> {
     }
 
     /// Queues a challenge, unless the peer was challenged less than a millisecond ago.
-    fn challenge(&mut self, now: Duration, to: A) {
+    fn challenge(&mut self, arrival: &Arrival<'_>, to: A) {
         let nonces = &mut self.nonces;
-        let peer = self.peers.entry(now, to);
-        if let Some(nonce) = peer.challenge(now, || nonces.draw()) {
-            self.queue(to, Kind::Challenge, nonce);
+        let peer = self.peers.entry(arrival.now, to);
+        if let Some(nonce) = peer.challenge(arrival.now, || nonces.draw()) {
+            self.queue(to, Kind::Challenge, arrival.key_id, nonce);
         }
     }
 
@@ -246,10 +298,32 @@ impl<A: Copy + Ord> Authenticator<A> {
         may
     }
 
-    fn queue(&mut self, to: A, kind: Kind, nonce: [u8; NONCE_LEN]) {
+    fn queue(&mut self, to: A, kind: Kind, key_id: KeyId, nonce: [u8; NONCE_LEN]) {
         if self.outbox.len() < OUTBOX_LEN_MAX {
-            self.outbox.push_back(Reply { to, kind, nonce });
+            self.outbox.push_back(Reply {
+                to,
+                kind,
+                key_id,
+                nonce,
+            });
         }
+    }
+
+    /// Returns the key with this id. Only clients may use client keys.
+    fn key(&self, id: u32, is_client: bool) -> Option<&MacKeys> {
+        let ring_key = self.keys.iter().find(|key| key.id().get() == id);
+        ring_key.or_else(|| {
+            let keys = Some(&self.client_keys).filter(|_| is_client)?;
+            let at = keys.binary_search_by_key(&id, |key| key.id().get()).ok()?;
+            keys.get(at)
+        })
+    }
+
+    /// Returns the key of the last proven message of a client; `None` if it is a ring key, or if there is none.
+    fn client_key_id(&self, client: A) -> Option<KeyId> {
+        let id = self.peers.get(client)?.key_id()?;
+        let keys = &self.client_keys;
+        keys.binary_search_by_key(&id, MacKeys::id).ok().map(|_| id)
     }
 
     fn drop(&mut self, reason: DropReason) -> Verdict {
@@ -260,7 +334,7 @@ impl<A: Copy + Ord> Authenticator<A> {
     /// Delivers a message that is not proven, if unsigned messages are accepted.
     fn deliver_unproven(&mut self, reason: DropReason, len: usize) -> Verdict {
         match self.drop(reason) {
-            _ if self.accepts_unsigned => Verdict::Deliver { len },
+            _ if self.accepts_unsigned => Verdict::Deliver { len, key: None },
             verdict => verdict,
         }
     }
@@ -269,16 +343,19 @@ impl<A: Copy + Ord> Authenticator<A> {
     fn seal_as(
         &mut self,
         kind: Kind,
+        key_id: KeyId,
+        header: &PseudoHeader,
         now: Duration,
         buffer: &mut [u8],
         len: usize,
     ) -> Option<usize> {
         let (signed, _) = buffer.split_at_mut_checked(len + TRAILER_LEN)?;
-        let key = self.keys.first()?;
+        let addresses = header.covered(kind)?;
         self.counter += 1;
-        let trailer = Trailer::new(kind, key.id().get(), self.boot, self.counter, now);
+        let key = self.key(key_id.get(), true)?;
+        let trailer = Trailer::new(kind, key_id.get(), self.boot, self.counter, now);
         signed[len..].copy_from_slice(trailer.as_bytes());
-        let mac = key.sign(kind, Trailer::covered(signed));
+        let mac = key.sign(kind, addresses, Trailer::covered(signed));
         if let Some(end) = signed.last_chunk_mut::<MAC_LEN>() {
             *end = mac;
         }
@@ -286,8 +363,15 @@ impl<A: Copy + Ord> Authenticator<A> {
     }
 }
 
-fn mac_keys(keyring: &Keyring) -> Vec<MacKeys> {
-    keyring.keys().iter().map(MacKeys::new).collect()
+fn deliver_proven(arrival: &Arrival<'_>, len: usize) -> Verdict {
+    Verdict::Deliver {
+        len,
+        key: Some(arrival.key_id),
+    }
+}
+
+fn mac_keys(keys: &[Key]) -> Vec<MacKeys> {
+    keys.iter().map(MacKeys::new).collect()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod authenticator;
 mod counts;
 mod keyring;
@@ -23,11 +24,12 @@ mod peers;
 mod replay_window;
 mod trailer;
 
+pub use addresses::{Destination, Origin, PseudoHeader};
 pub use authenticator::{Authenticator, PeerStatus, Verdict};
 pub use counts::{Counts, DropReason};
 pub use keyring::{KEYS_MAX, Key, KeyId, Keyring, KeyringError, KeyringProblem};
 pub use peers::PEERS_MAX;
-pub use trailer::{NONCE_LEN, TRAILER_LEN};
+pub use trailer::{NONCE_LEN, TRAILER_LEN, len_without_trailer};
 
 // The fuzz target uses the same file, so the file names this crate.
 #[cfg(test)]

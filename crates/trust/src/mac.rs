@@ -22,6 +22,7 @@ impl MacKeys {
             Kind::Message => "ringd 2026-11 message",
             Kind::Challenge => "ringd 2026-11 challenge",
             Kind::Answer => "ringd 2026-11 answer",
+            Kind::MessageToAll => "ringd 2026-11 message to all",
         };
         Self {
             id: key.id(),
@@ -33,15 +34,27 @@ impl MacKeys {
         self.id
     }
 
+    /// Signs a message and its addresses.
     #[inline]
-    pub(crate) fn sign(&self, kind: Kind, bytes: &[u8]) -> [u8; MAC_LEN] {
-        truncate(blake3::keyed_hash(&self.keys[kind as usize], bytes))
+    pub(crate) fn sign(&self, kind: Kind, addresses: &[u8], bytes: &[u8]) -> [u8; MAC_LEN] {
+        let key = &self.keys[kind as usize];
+        if addresses.is_empty() {
+            return truncate(blake3::keyed_hash(key, bytes));
+        }
+        let mut hasher = blake3::Hasher::new_keyed(key);
+        truncate(hasher.update(addresses).update(bytes).finalize())
     }
 
     /// Whether `mac` is the MAC of these bytes. The comparison takes the same time for all values.
     #[inline]
-    pub(crate) fn is_valid(&self, kind: Kind, bytes: &[u8], mac: &[u8; MAC_LEN]) -> bool {
-        constant_time_eq_16(&self.sign(kind, bytes), mac)
+    pub(crate) fn is_valid(
+        &self,
+        kind: Kind,
+        addresses: &[u8],
+        bytes: &[u8],
+        mac: &[u8; MAC_LEN],
+    ) -> bool {
+        constant_time_eq_16(&self.sign(kind, addresses, bytes), mac)
     }
 }
 

@@ -206,6 +206,10 @@ impl<A: Copy + Ord> Peers<A> {
         &mut self.0[at].1
     }
 
+    pub(crate) fn get(&self, address: A) -> Option<&Peer> {
+        self.find(address).ok().map(|at| &self.0[at].1)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (A, &Peer)> {
         self.0.iter().map(|(address, peer)| (*address, peer))
     }

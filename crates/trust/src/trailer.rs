@@ -6,7 +6,7 @@
 //!    8      8  counter  1, 2, … for each boot
 //!   16      4  time     milliseconds of the sender's clock, modulo 2^32
 //!   20      3  mark     "RKT"
-//!   23      1  kind     0: message, 1: challenge, 2: answer
+//!   23      1  kind     0: message, 1: challenge, 2: answer, 3: message to all
 //!   24      4  keyId
 //!   28     16  mac      keyed BLAKE3 of all bytes before the mark, first 128 bits
 //! ```
@@ -36,13 +36,32 @@ pub(crate) enum Kind {
     Challenge,
     /// Answer to a challenge.
     Answer,
+    /// Datagram of the protocol to all nodes.
+    MessageToAll,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::Message, Self::Challenge, Self::Answer];
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Message,
+        Self::Challenge,
+        Self::Answer,
+        Self::MessageToAll,
+    ];
 
     fn from_wire(value: u8) -> Option<Self> {
         Self::ALL.get(usize::from(value)).copied()
+    }
+}
+
+/// Returns the length of a datagram without its trailer, for a node without keys. Returns `None` for a challenge or an
+/// answer, because such a node must not take their random bytes for a message.
+pub fn len_without_trailer(datagram: &[u8]) -> Option<usize> {
+    let Some((message, trailer)) = Trailer::split(datagram) else {
+        return Some(datagram.len());
+    };
+    match trailer.kind()? {
+        Kind::Message | Kind::MessageToAll => Some(message.len()),
+        Kind::Challenge | Kind::Answer => None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use zerocopy::FromBytes;
 
 use crate::mac::{MAC_LEN, MacKeys};
 use crate::trailer::{Kind, Trailer};
-use crate::{Authenticator, DropReason, Keyring, NONCE_LEN, Verdict};
+use crate::{Authenticator, DropReason, Keyring, NONCE_LEN, Origin, PseudoHeader, Verdict};
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<char> = hex.chars().filter(|it| !it.is_whitespace()).collect();
@@ -52,7 +53,12 @@ fn keyring(vectors: &BTreeMap<String, (Vec<u8>, String)>) -> Keyring {
 fn keys_are_derived_as_on_the_page() {
     let vectors = vectors();
     let keyring = keyring(&vectors);
-    for name in ["derived-message", "derived-challenge", "derived-answer"] {
+    for name in [
+        "derived-message",
+        "derived-challenge",
+        "derived-answer",
+        "derived-message-to-all",
+    ] {
         let (context, expected) = &vectors[name];
         let context = std::str::from_utf8(context).expect("ASCII");
         assert_eq!(
@@ -68,11 +74,16 @@ fn messages_have_the_macs_of_the_page() {
     let vectors = vectors();
     let keyring = keyring(&vectors);
     let keys = MacKeys::new(&keyring.keys()[0]);
-    let kinds = [Kind::Message, Kind::Challenge, Kind::Answer];
-    for (name, kind) in ["message", "challenge", "answer"].into_iter().zip(kinds) {
+    for (name, kind) in [
+        ("message", Kind::Message),
+        ("challenge", Kind::Challenge),
+        ("answer", Kind::Answer),
+        ("datagram", Kind::Message),
+        ("datagram-to-all", Kind::MessageToAll),
+    ] {
         let (input, expected) = &vectors[name];
         let signed = [&input[..], &[0; MAC_LEN]].concat();
-        let mac = keys.sign(kind, Trailer::covered(&signed));
+        let mac = keys.sign(kind, &[], Trailer::covered(&signed));
         assert_eq!(&hex(&mac), expected, "{name}");
         let (_, trailer) = Trailer::ref_from_suffix(&signed).expect("long enough");
         let id = keyring.signing_id().get();
@@ -86,6 +97,30 @@ fn messages_have_the_macs_of_the_page() {
     }
 }
 
+/// Checks that a sender makes the pseudo-headers of the page.
+#[test]
+fn datagrams_are_signed_as_on_the_page() {
+    let vectors = vectors();
+    let keys = MacKeys::new(&keyring(&vectors).keys()[0]);
+    let [from, to] = [([192, 0, 2, 1], 4000), ([192, 0, 2, 2], 4001)].map(SocketAddr::from);
+    for (name, kind, header, len) in [
+        ("datagram", Kind::Message, PseudoHeader::new(from, to), 36),
+        (
+            "datagram-to-all",
+            Kind::MessageToAll,
+            PseudoHeader::to_all(from),
+            18,
+        ),
+    ] {
+        let (input, expected) = &vectors[name];
+        let signed = [&input[len..], &[0; MAC_LEN]].concat();
+        let addresses = header.covered(kind).expect("a datagram");
+        assert_eq!(addresses, &input[..len], "{name}");
+        let mac = keys.sign(kind, addresses, Trailer::covered(&signed));
+        assert_eq!(&hex(&mac), expected, "{name}");
+    }
+}
+
 /// Checks that a receiver understands the frames of the page. The answer has an unknown nonce.
 #[test]
 fn a_receiver_knows_the_messages_of_the_page() {
@@ -95,7 +130,12 @@ fn a_receiver_knows_the_messages_of_the_page() {
         let (input, mac) = &vectors[name];
         let signed = [&input[..], &bytes(mac)].concat();
         let sender: [u8; 6] = signed[6..12].try_into().expect("six bytes");
-        receiver.open(Duration::ZERO, Duration::ZERO, sender, &signed)
+        receiver.open(
+            Duration::ZERO,
+            Duration::ZERO,
+            &Origin::of_frame(sender),
+            &signed,
+        )
     };
     assert_eq!(open("message"), Verdict::Drop(DropReason::Unproven));
     assert_eq!(open("challenge"), Verdict::Consume);
@@ -103,7 +143,7 @@ fn a_receiver_knows_the_messages_of_the_page() {
     let mut buffer = [0; 100];
     let mut nonces = Vec::new();
     while receiver
-        .poll_transmit(Duration::ZERO, &mut buffer, |_, _| 0)
+        .poll_transmit(Duration::ZERO, &mut buffer, |_, _| (0, PseudoHeader::FRAME))
         .is_some()
     {
         nonces.push(buffer[..NONCE_LEN].to_vec());

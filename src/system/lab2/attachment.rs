@@ -5,6 +5,7 @@ use std::mem;
 use std::time::Duration;
 
 use ring_control::NodeName;
+use ring_host::trust::Trust;
 use ring_host::{LastFailure, WorkBudget};
 use ring_process::{Holder, LockError};
 use ring_proto::LinkState;
@@ -15,7 +16,6 @@ use ring_runtime::net::{Interface, InterfaceWatch, OpenError, PacketSocket, riva
 use ring_trust::TRAILER_LEN;
 use tracing::{info, warn};
 
-use super::trust::Trust;
 use crate::system::Error;
 use crate::system::lab2::events;
 
@@ -122,7 +122,7 @@ impl Attachment {
             mac: interface.mac,
             ethertype,
         };
-        let signer = trust.signer(addressing);
+        let signer = signer(trust, addressing);
         let signer = signer.map_err(ring_host::Error::system("draw a random number"))?;
         let this = Self {
             name: name.to_owned(),
@@ -186,7 +186,7 @@ impl Attachment {
             let authenticator = signer.authenticator_mut();
             authenticator.set_keyring(keys, trust.accepts_unsigned);
         } else {
-            let signer = trust.signer(self.addressing())?;
+            let signer = signer(trust, self.addressing())?;
             self.link.set_signer(signer);
         }
         self.has_new_room |= self.signature_len() != before;
@@ -419,4 +419,10 @@ impl Attachment {
             "{name} {text}: {outlook}"
         );
     }
+}
+
+/// Makes the signer of the node's frames; `None` without keys.
+fn signer(trust: &Trust, addressing: FrameAddressing) -> io::Result<Option<Signer>> {
+    let authenticator = trust.authenticator()?;
+    Ok(authenticator.map(|it| Signer::of_frames(it, addressing)))
 }

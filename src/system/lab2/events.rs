@@ -33,8 +33,6 @@ log_events! {
         "this node cannot set the data of the token";
     DROPPED "dropped" [DEBUG] ["reason"]
         "a frame was dropped";
-    FRAMES_REFUSED "frames_refused" [WARN] ["mac" "reason" "count"]
-        "the node drops frames without a valid signature";
     GRADE_CHANGED "grade_changed" [INFO DEBUG] ["grade" "token"]
         "the grade of this node's token has changed";
     HAND_OVER_FAILED "hand_over_failed" [WARN DEBUG] ["to" "in_a_row" "token"]
@@ -47,8 +45,6 @@ log_events! {
         "another process receives the frames of this ring on this interface";
     JOBS_CORRUPT "jobs_corrupt" [WARN] []
         "the file of jobs was empty or damaged at the start, so a job may run again in its period";
-    KEYS_LOADED "keys_loaded" [INFO] ["signs"]
-        "the keys with which the node signs and verifies frames, after the start or after SIGHUP";
     LINK_FAILED "link_failed" [WARN] []
         "the interface reported an error while the daemon received frames";
     LINK_LOST "link_lost" [WARN] ["reason"]

@@ -31,7 +31,6 @@ mod status;
 mod stored_pause;
 mod survey;
 mod troubles;
-mod trust;
 
 pub use options::Options;
 pub use start::run;

@@ -1,10 +1,12 @@
 //! The environment of the state machine: an interface, a state file, and observers.
 
+use ring_codec::MacAddr;
 use ring_config::Configured;
 use ring_control::lab2::Status;
 use ring_control::{Finding, Verdict};
 use ring_host::NodeHealth;
 use ring_host::troubles::CLOCK_RATE;
+use ring_host::trust::RefusedMessages;
 use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Now;
 use ring_runtime::driver::{Environment, Observe};
@@ -19,7 +21,6 @@ use super::recordings::Cause;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
-use super::trust::RefusedFrames;
 use crate::system::lab2::observe::Observers;
 use crate::system::lab2::troubles;
 use crate::system::write_warnings::WriteWarnings;
@@ -32,7 +33,7 @@ pub(super) struct NodeEnvironment {
     pub store: StateFile,
     pub all_observers: AllObservers,
     pub health: NodeHealth,
-    pub refused_frames: RefusedFrames,
+    pub refused_messages: RefusedMessages<MacAddr>,
     pub write_warnings: WriteWarnings,
 }
 
@@ -64,7 +65,7 @@ impl NodeEnvironment {
         let clock = clock.map(|text| Finding::new(&CLOCK_RATE, text));
         let interface = self.attachment.problem();
         let interface = interface.map(|text| Finding::new(&troubles::BRIDGE_PORT, text));
-        let refused = self.refused_frames.finding();
+        let refused = self.refused_messages.finding();
         let around = self
             .store
             .findings()
@@ -91,10 +92,10 @@ impl NodeEnvironment {
             store,
             all_observers,
             health,
-            refused_frames,
+            refused_messages,
             write_warnings,
         } = self;
-        refused_frames.update(now.monotonic, attachment.signer());
+        refused_messages.update(now.monotonic, attachment.signer());
         health.update_drops(attachment.kernel_drops());
         store.check_place();
         let failures = store.take_failures();

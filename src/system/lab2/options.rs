@@ -8,13 +8,12 @@ use ring_config::ConfigOption;
 use ring_control::lab2::{Grade, parse_ethertype, ring_name};
 use ring_control::{CONTROL_DIR, NodeName};
 use ring_host::LogFormat;
+use ring_host::trust::KeyOptions;
 use ring_proto::lab2::{ConstantError, Constants, FOREVER};
 use ring_text::parse_duration;
 
-use super::trust::Trust;
 use crate::system::STATE_DIR;
 use crate::system::interface::InterfaceRequest;
-use crate::system::key_file::{KeyFileError, KeySource};
 use crate::system::values::{parse_count, parse_hook_timeout};
 
 const EXAMPLES: &str = concat!(
@@ -247,19 +246,9 @@ pub struct Options {
     #[arg(long, value_name = "GRADE", default_value = "alone", value_parser = parse_grade)]
     pub require: Grade,
 
-    /// Sign frames with the first key of this file
-    ///
-    /// The node accepts only frames that are signed with a key of the file. Each line is an id and a key, as ringd
-    /// keygen prints them. The file must belong to root or the daemon's user, with mode 0600. The value
-    /// credential:NAME names a credential of the systemd unit.
-    #[arg(long, value_name = "FILE")]
-    pub key_file: Option<KeySource>,
-
-    /// Accept frames without a valid signature too
-    ///
-    /// Use the option only while members without the keys exist, because it removes the protection.
-    #[arg(long)]
-    pub accept_unsigned: bool,
+    /// The options for signed messages.
+    #[command(flatten)]
+    pub keys: KeyOptions,
 
     /// Keep data that must survive a restart in DIR/IFACE.state
     ///
@@ -333,42 +322,16 @@ impl Options {
     /// # Errors
     /// Fails if the options cannot work together.
     pub fn check(&self) -> Result<(), ring_host::Error> {
-        if self.accept_unsigned && self.key_file.is_none() {
-            return Err(ring_host::Error::Usage(
-                "--accept-unsigned needs --key-file: without keys, a node accepts all frames; add --key-file FILE, or \
-                 remove --accept-unsigned"
-                    .to_owned(),
-            ));
-        }
+        self.keys.check()?;
         let checked = self.constants().check();
         checked.map_err(|error| unusable(&error))
     }
 
-    /// Reads the keys, if there is a key file.
-    pub(super) fn trust(&self) -> Result<Trust, KeyFileError> {
-        let keys = self.key_file.as_ref().map(KeySource::read);
-        Ok(Trust {
-            keys: keys.transpose()?,
-            accepts_unsigned: self.accept_unsigned,
-        })
-    }
-
-    /// Checks the key file, if there is one. Returns a note if the daemons of the systemd units, whose user is
-    /// `service`, cannot use the file.
-    ///
-    /// # Errors
-    /// Fails if no daemon can use the file.
-    pub(crate) fn check_keys(&self, service: Option<u32>) -> Result<Option<String>, KeyFileError> {
-        let note = self.key_file.as_ref().map(|file| file.check(service));
-        Ok(note.transpose()?.flatten())
-    }
-
     /// Takes over the values that can change while the daemon runs.
     pub(super) fn adjust(&mut self, new: &Self) {
-        self.accept_unsigned = new.accept_unsigned;
         self.forget_after = new.forget_after;
         self.idle_hold = new.idle_hold;
-        self.key_file.clone_from(&new.key_file);
+        self.keys.clone_from(&new.keys);
         self.prefer = new.prefer;
         self.require = new.require;
         self.ring_size = new.ring_size;

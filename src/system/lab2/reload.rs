@@ -63,7 +63,7 @@ fn try_reload(
     let mut options = configured.options().clone();
     options.adjust(new.options());
     options.check().map_err(|error| error.to_string())?;
-    let trust = options.trust().map_err(|error| error.to_string())?;
+    let trust = options.keys.trust().map_err(|error| error.to_string())?;
     let had_keys = attachment.signer().is_some();
     let adopted = attachment.set_trust(&trust);
     adopted.map_err(|error| format!("cannot draw a random number: {error}; try again"))?;

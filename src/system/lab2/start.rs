@@ -8,6 +8,7 @@ use ring_codec::lab2::Version;
 use ring_config::{Configured, DEFAULT_PATH};
 use ring_control::CONTROL_DIR;
 use ring_host::hooks::{self, HookSources, Hooks};
+use ring_host::trust::{KeySource, RefusedMessages};
 use ring_host::{Host, NodeHealth, note_host_name};
 use ring_process::sandbox::{Files, Sandbox};
 use ring_process::{LockError, RingLock, capabilities};
@@ -29,8 +30,6 @@ use super::recordings::{RecordingWriter, Recordings, write_after_panic};
 use super::service::Service;
 use super::state_file::{INITIAL_DURABLE, StateFile};
 use super::stored_pause::StoredPause;
-use super::trust::RefusedFrames;
-use crate::system::key_file::KeySource;
 use crate::system::lab2::events;
 use crate::system::lab2::observe::{Log, Observers, PauseNews, PauseText, Tally};
 use crate::system::write_warnings::WriteWarnings;
@@ -58,6 +57,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     ))?;
     let options = &options.with_interface(options.interface_request().find()?);
     let trust = options
+        .keys
         .trust()
         .map_err(|error| ring_host::Error::Usage(error.to_string()))?;
     let attachment = Attachment::open(&options.interface, constants.ethertype, &trust)?;
@@ -136,7 +136,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         store,
         all_observers,
         health: NodeHealth::new(PROGRAM, "frames"),
-        refused_frames: RefusedFrames::default(),
+        refused_messages: RefusedMessages::default(),
         write_warnings: WriteWarnings::new(
             "the ring continues without this node, which owns nothing until it can write the file",
         ),
@@ -164,7 +164,7 @@ fn sandbox(configured: &Configured<Options>, lock: &RingLock) -> Sandbox {
     let state = configured.options().state_dir.as_path();
     let config = configured.file().unwrap_or(Path::new(DEFAULT_PATH));
     let config = fs::canonicalize(config).unwrap_or(config.to_owned());
-    let keys = configured.options().key_file.as_ref();
+    let keys = configured.options().keys.key_file.as_ref();
     let keys = keys.and_then(KeySource::directory);
     Sandbox {
         capabilities: capabilities::FRAMES,

@@ -11,12 +11,12 @@ use ring_control::lab2::{
 };
 use ring_control::{ConfigStatus, Health};
 use ring_host::announced_host_name;
+use ring_host::trust::{key_ids, trust_status, unproven_counts};
 use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, Pause, RunView};
 use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, LinkLoss};
 use super::service::Service;
-use super::trust::{key_ids, trust_status, unproven_counts};
 use crate::system::lab2::observe::{DifferenceText, Tally};
 
 /// Returns the ring's status at the time `now`, from the view of this node. The node started at the time `started`.

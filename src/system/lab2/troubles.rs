@@ -20,8 +20,6 @@ troubles! {
         "the times of this node differ from the ring's times by a factor of more than 10";
     DATA_DROPPED "data_dropped" Degraded "dropped the token's data"
         "the data of the token were too long for an interface";
-    FRAMES_REFUSED "frames_refused" Degraded "drops frames without a valid signature"
-        "frames with a missing, wrong or repeated signature arrived in the last minute";
     JOBS_CORRUPT "jobs_corrupt" Degraded "a job may run again in its period"
         "the file of jobs was empty or damaged at the start";
     LINK_LOST "link_lost" Critical "until this ends, this node is in no ring"

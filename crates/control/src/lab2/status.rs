@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Grade, PendingReason};
-use crate::{ConfigStatus, Health, NodeStatus, Percentiles};
+use crate::{ConfigStatus, Health, NodeStatus, Percentiles, TrustStatus};
 
 /// The status of a node: its view of the ring.
 #[expect(clippy::struct_excessive_bools, reason = "independent properties")]
@@ -288,16 +288,6 @@ pub struct MemberStatus {
     /// signature, or if this node has no keys.
     #[serde(default)]
     pub key: Option<u32>,
-}
-
-/// The keys of a node.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TrustStatus {
-    /// The ids of the keys, in the order of the key file. The node signs its frames with the first key. The list is
-    /// empty if the node has no key file.
-    pub keys: Vec<u32>,
-    /// Whether the node accepts frames without a valid signature. A node without keys accepts them.
-    pub accepts_unsigned: bool,
 }
 
 /// The end and the reason of a pause.

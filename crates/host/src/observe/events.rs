@@ -78,6 +78,8 @@ log_events! {
         "hooks run without a pause, because an idle owner hands the token over too soon";
     KERNEL_DROPPED "kernel_dropped" [WARN] ["count"]
         "the kernel dropped messages because the daemon did not read them in time";
+    KEYS_LOADED "keys_loaded" [INFO] ["signs"]
+        "the keys with which the node signs and verifies messages, after the start or after SIGHUP";
     LATE_WAKE_UP "late_wake_up" [WARN DEBUG] ["late_ns" "times"]
         "the event loop of the daemon woke up late; at level WARN, other nodes may notice the delay";
     LINK_FAILED "link_failed" [WARN] ["address"]
@@ -94,6 +96,8 @@ log_events! {
         "a program has released its lock";
     LOG_LINES_LOST "log_lines_lost" [WARN] ["count"]
         "log lines are lost because standard output is too slow";
+    MESSAGES_REFUSED "messages_refused" [WARN] ["sender" "reason" "count"]
+        "messages without a valid signature arrived";
     MOVE_FAILED "move_failed" [WARN] ["address"]
         "the name of this server has a new but unusable address; the server keeps its old address";
     MONITOR_GROUP_DENIED "monitor_group_denied" [WARN] []

@@ -6,57 +6,10 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_proto::time::{Instant, Now};
-use ring_trust::{Authenticator, DropReason, Verdict};
+use ring_trust::{Authenticator, DropReason, Verdict, len_without_trailer};
 
+use super::addressing::{Addressing, FrameAddressing};
 use super::{Link, Quota, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
-
-/// Addresses of a link's messages.
-pub trait Addressing {
-    /// Address that the link uses.
-    type Peer: Copy;
-    /// Address of a sender.
-    type Address: Copy + Ord;
-
-    /// Returns the sender of a message; `None` if the message is too short to name its sender.
-    fn sender(&self, message: &[u8], from: Self::Peer) -> Option<Self::Address>;
-
-    /// Returns the link's address of a sender.
-    fn peer(&self, address: Self::Address) -> Self::Peer;
-
-    /// Writes the header of a message to an address. Returns the length of the header.
-    fn write_header(&self, to: Self::Address, buffer: &mut [u8]) -> usize;
-}
-
-/// Addresses of Ethernet frames. The frames contain them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FrameAddressing {
-    /// Address of this node.
-    pub mac: MacAddr,
-    /// EtherType of the frames.
-    pub ethertype: u16,
-}
-
-impl Addressing for FrameAddressing {
-    type Peer = ();
-    type Address = MacAddr;
-
-    fn sender(&self, frame: &[u8], (): ()) -> Option<MacAddr> {
-        let source = frame.get(size_of::<MacAddr>()..)?.first_chunk()?;
-        Some(MacAddr(*source))
-    }
-
-    fn peer(&self, _address: MacAddr) {}
-
-    fn write_header(&self, to: MacAddr, buffer: &mut [u8]) -> usize {
-        let header = [&to.0[..], &self.mac.0, &self.ethertype.to_be_bytes()];
-        let mut len = 0;
-        for field in header {
-            buffer[len..][..field.len()].copy_from_slice(field);
-            len += field.len();
-        }
-        len
-    }
-}
 
 /// Signs and verifies the messages of an [`Authenticated`] link.
 pub struct Signer<D: Addressing = FrameAddressing> {
@@ -72,10 +25,21 @@ pub struct Signer<D: Addressing = FrameAddressing> {
 impl Signer {
     /// Makes a signer for a link that carries frames.
     pub fn of_frames(authenticator: Authenticator<MacAddr>, addressing: FrameAddressing) -> Self {
+        Self::new(authenticator, addressing, frames::transmit_batch())
+    }
+}
+
+impl<D: Addressing> Signer<D> {
+    /// Makes a signer. `transmit` is an empty batch whose buffers have room for a signed message.
+    pub fn new(
+        authenticator: Authenticator<D::Address>,
+        addressing: D,
+        transmit: TransmitBatch<D::Peer>,
+    ) -> Self {
         Self {
             authenticator,
             addressing,
-            transmit: frames::transmit_batch(),
+            transmit,
             now: Now {
                 monotonic: Instant::default(),
                 wall: 0,
@@ -83,9 +47,7 @@ impl Signer {
             refused: [None; DropReason::ALL.len()],
         }
     }
-}
 
-impl<D: Addressing> Signer<D> {
     /// Returns the authenticator.
     pub fn authenticator(&self) -> &Authenticator<D::Address> {
         &self.authenticator
@@ -122,7 +84,11 @@ impl<D: Addressing> Signer<D> {
                 break;
             };
             start.copy_from_slice(message);
-            let Some(len) = self.authenticator.seal(now, buffer, message.len()) else {
+            let receiver = self.addressing.destination(to);
+            let sealed = self
+                .authenticator
+                .seal(now, &receiver, buffer, message.len());
+            let Some(len) = sealed else {
                 break;
             };
             self.transmit.push(len, to);
@@ -142,11 +108,11 @@ impl<D: Addressing> Signer<D> {
             ..
         } = self;
         batch.retain(|message, from, now, age| {
-            let sender = addressing.sender(message, from)?;
-            match authenticator.open(time(now.monotonic), age, sender, message) {
-                Verdict::Deliver { len } => Some(len),
+            let sender = addressing.origin(message, from)?;
+            match authenticator.open(time(now.monotonic), age, &sender, message) {
+                Verdict::Deliver { len, .. } => Some(len),
                 Verdict::Drop(reason) => {
-                    refused[reason as usize] = Some(sender);
+                    refused[reason as usize] = Some(sender.address);
                     None
                 }
                 Verdict::Consume => None,
@@ -190,8 +156,8 @@ impl<D: Addressing> fmt::Debug for Signer<D> {
 }
 
 /// A link that signs the messages that it sends, and verifies the messages that it receives
-/// (`docs/reference/trust.md`). The machine sees neither signatures nor challenges. A link without a [`Signer`] changes
-/// nothing.
+/// (`docs/reference/trust.md`). The machine sees neither signatures nor challenges. A link without a [`Signer`] sends
+/// unsigned messages, and verifies nothing.
 #[derive(Debug)]
 pub struct Authenticated<L, D: Addressing = FrameAddressing> {
     link: L,
@@ -224,7 +190,7 @@ impl<L, D: Addressing> Authenticated<L, D> {
         self.signer.as_mut()
     }
 
-    /// Replaces the signer, and returns the previous one. Without a signer, the link changes nothing.
+    /// Replaces the signer, and returns the previous one. Without a signer, messages are not signed.
     pub fn set_signer(&mut self, signer: Option<Signer<D>>) -> Option<Signer<D>> {
         std::mem::replace(&mut self.signer, signer)
     }
@@ -239,6 +205,8 @@ impl<L: Link<D::Peer>, D: Addressing> Link<D::Peer> for Authenticated<L, D> {
             signer.now = now;
             signer.verify(batch);
             signer.reply(&mut self.link);
+        } else if D::REMOVES_TRAILERS {
+            batch.retain(|message, _, _, _| len_without_trailer(message));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,7 +12,10 @@ use ring_proto::time::{Instant, Now};
 use ring_trust::{Authenticator, DropReason, Keyring, TRAILER_LEN};
 
 use super::frames::{MAX_FRAME, receive_batch, transmit_batch};
-use super::{Authenticated, FrameAddressing, Link, ReceiveBatch, Refused, Signer, TransmitBatch};
+use super::{
+    Authenticated, DatagramAddressing, FrameAddressing, Link, ReceiveBatch, Refused, Signer,
+    TransmitBatch, datagrams,
+};
 
 const KEY: &str = "7 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const LEFT: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
@@ -208,4 +212,104 @@ fn a_link_without_keys_changes_nothing() {
     let frames = [frame(b"hello"), vec![1]];
     assert_eq!(send(&mut port, &frames).expect("accepted"), 2);
     assert_eq!(receive(&mut port), frames);
+}
+
+/// One end of a network that carries datagrams.
+#[derive(Debug, Default)]
+struct Socket {
+    arriving: VecDeque<(Vec<u8>, SocketAddr)>,
+    sent: Vec<(Vec<u8>, SocketAddr)>,
+}
+
+impl Link<SocketAddr> for Socket {
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<SocketAddr>) -> io::Result<()> {
+        batch.clear();
+        while let Some(buffer) = batch.next_buffer() {
+            let Some((datagram, from)) = self.arriving.pop_front() else {
+                break;
+            };
+            buffer[..datagram.len()].copy_from_slice(&datagram);
+            batch.push(datagram.len(), from, now, Duration::ZERO);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &TransmitBatch<SocketAddr>) -> Result<usize, Refused> {
+        let datagrams = batch.iter().map(|(datagram, to)| (datagram.to_vec(), to));
+        self.sent.extend(datagrams);
+        Ok(batch.len())
+    }
+}
+
+type SignedSocket = Authenticated<Socket, DatagramAddressing>;
+
+fn address(name: u8) -> SocketAddr {
+    ([10, 0, 0, name], 4000).into()
+}
+
+fn socket(name: u8, has_keys: bool) -> SignedSocket {
+    let keyring = Keyring::parse(KEY).expect("a legal key");
+    let authenticator = Authenticator::new(&keyring, false, [name; 32]);
+    let addressing = DatagramAddressing::new(address(name)).with_broadcast(address(255).ip());
+    let signer = Signer::new(authenticator, addressing, datagrams::transmit_batch(100));
+    Authenticated::new(Socket::default(), has_keys.then_some(signer))
+}
+
+fn send_hello(socket: &mut SignedSocket, to: SocketAddr) {
+    let mut batch = datagrams::transmit_batch(100);
+    batch.next_buffer().expect("an empty batch")[..5].copy_from_slice(b"hello");
+    batch.push(5, to);
+    socket.send(&batch).expect("accepted");
+}
+
+/// Carries all sent datagrams, also to the address of another socket. Returns the datagrams that the machines see.
+fn carry(sockets: &mut [(u8, SignedSocket)]) -> Vec<(u8, Vec<u8>)> {
+    let mut flying = Vec::new();
+    for (name, socket) in &mut *sockets {
+        let sent = std::mem::take(&mut socket.link_mut().sent);
+        flying.extend(sent.into_iter().map(|(datagram, to)| (*name, datagram, to)));
+    }
+    let mut seen = Vec::new();
+    for (name, socket) in &mut *sockets {
+        for (from, datagram, to) in &flying {
+            if from != name && (*to == address(*name) || *to == address(255)) {
+                let arriving = &mut socket.link_mut().arriving;
+                arriving.push_back((datagram.clone(), address(*from)));
+            }
+        }
+        let mut batch = datagrams::receive_batch(100);
+        socket.receive(NOW, &mut batch).expect("a link in memory");
+        seen.extend(batch.iter().map(|(bytes, ..)| (*name, bytes.to_vec())));
+    }
+    seen
+}
+
+#[test]
+fn datagrams_to_one_and_to_all_arrive_without_their_signatures() {
+    let mut sockets = [1, 2, 3].map(|name| (name, socket(name, true)));
+    send_hello(&mut sockets[0].1, address(255));
+    for _ in 0..4 {
+        assert!(carry(&mut sockets).is_empty());
+    }
+    send_hello(&mut sockets[0].1, address(255));
+    let hello = || b"hello".to_vec();
+    assert_eq!(carry(&mut sockets), [(2, hello()), (3, hello())]);
+    send_hello(&mut sockets[0].1, address(3));
+    assert_eq!(carry(&mut sockets), [(3, hello())]);
+}
+
+#[test]
+fn a_node_without_keys_gets_datagrams_without_their_signatures_and_no_challenges() {
+    let mut sockets = [(1, socket(1, true)), (2, socket(2, false))];
+    send_hello(&mut sockets[0].1, address(2));
+    assert_eq!(carry(&mut sockets), [(2, b"hello".to_vec())]);
+    let challenge = {
+        let mut pair = [(1, socket(1, true)), (2, socket(2, true))];
+        send_hello(&mut pair[0].1, address(2));
+        assert!(carry(&mut pair).is_empty());
+        pair[1].1.link_mut().sent.pop().expect("a challenge").0
+    };
+    let arriving = &mut sockets[1].1.link_mut().arriving;
+    arriving.push_back((challenge, address(1)));
+    assert!(carry(&mut sockets).is_empty());
 }

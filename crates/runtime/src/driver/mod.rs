@@ -2,6 +2,8 @@
 //! code. Start with [`Driver::turn`] in `pump.rs`.
 
 #[cfg(feature = "signatures")]
+mod addressing;
+#[cfg(feature = "signatures")]
 mod authenticated;
 mod batch;
 mod connection;
@@ -14,7 +16,9 @@ mod pump;
 mod streams;
 
 #[cfg(feature = "signatures")]
-pub use authenticated::{Addressing, Authenticated, FrameAddressing, Signer};
+pub use addressing::{Addressing, DatagramAddressing, FrameAddressing};
+#[cfg(feature = "signatures")]
+pub use authenticated::{Authenticated, Signer};
 pub use batch::{ReceiveBatch, TransmitBatch};
 pub use connection::RECEIVE_BUFFER_MAX;
 pub use connections::{Changed, Connection, Connections, Network};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_trust::{Authenticator, Keyring, Verdict};
+use ring_trust::{Authenticator, Destination, Keyring, Origin, PseudoHeader, Verdict};
 
 /// Maximum time from the signing of a message to its delivery, in milliseconds.
 const MESSAGE_AGE_MAX_MS: u64 = 500;
@@ -149,7 +149,12 @@ impl World {
         let mut buffer = [0x5a; PAYLOAD_LEN + ring_trust::TRAILER_LEN];
         buffer[0] = u8::try_from(at).unwrap_or_default();
         let authenticator = &mut self.nodes[at].authenticator;
-        let len = authenticator.seal(Duration::from_millis(self.now), &mut buffer, PAYLOAD_LEN);
+        let len = authenticator.seal(
+            Duration::from_millis(self.now),
+            &Destination::FRAME,
+            &mut buffer,
+            PAYLOAD_LEN,
+        );
         self.record(at, &buffer[..len.unwrap_or_default()], true);
     }
 
@@ -168,14 +173,17 @@ impl World {
     fn open(&mut self, sender: usize, bytes: &[u8]) -> Verdict {
         let receiver = 1 - sender;
         let now = Duration::from_millis(self.now);
-        let verdict = self.nodes[receiver]
-            .authenticator
-            .open(now, Duration::ZERO, sender, bytes);
+        let verdict = self.nodes[receiver].authenticator.open(
+            now,
+            Duration::ZERO,
+            &Origin::of_frame(sender),
+            bytes,
+        );
         let mut buffer = [0; 100];
         while let Some((_, len)) =
             self.nodes[receiver]
                 .authenticator
-                .poll_transmit(now, &mut buffer, |_, _| 0)
+                .poll_transmit(now, &mut buffer, |_, _| (0, PseudoHeader::FRAME))
         {
             self.record(receiver, &buffer[..len], false);
         }
@@ -187,7 +195,7 @@ impl World {
             self.recorded[record].sender,
             self.recorded[record].bytes.clone(),
         );
-        let Verdict::Deliver { len } = self.open(sender, &bytes) else {
+        let Verdict::Deliver { len, .. } = self.open(sender, &bytes) else {
             return Ok(());
         };
         let recorded = &mut self.recorded[record];

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{DELIVERED, Node, OLD, dropped, exchange, kind, millis, proven_pair};
-use crate::{DropReason, NONCE_LEN, Verdict};
+
+use crate::{DropReason, NONCE_LEN, Origin, Verdict};
 
 #[test]
 fn an_answer_counts_only_for_the_open_nonce_and_only_in_time() {
@@ -76,12 +77,16 @@ fn a_message_that_waited_on_this_machine_counts_from_its_arrival() {
     let (mut left, mut right) = proven_pair(now);
     let signed = left.seal(now + millis(5000), b"hello");
     let late = now + millis(15_000);
-    let verdict = right.authenticator.open(late, millis(10_000), 1, &signed);
+    let verdict = right
+        .authenticator
+        .open(late, millis(10_000), &Origin::of_frame(1), &signed);
     assert_eq!(verdict, DELIVERED);
     // The challenge begins when the node sends it, not when the message arrived.
     let mut restarted = Node::new(1, 3, &[OLD]);
     let signed = restarted.seal(now + millis(5000), b"hello");
-    let verdict = right.authenticator.open(late, millis(10_000), 1, &signed);
+    let verdict = right
+        .authenticator
+        .open(late, millis(10_000), &Origin::of_frame(1), &signed);
     assert_eq!(verdict, dropped(DropReason::Unproven));
     exchange(late, &mut restarted, &mut right);
     let signed = restarted.seal(late, b"hello");

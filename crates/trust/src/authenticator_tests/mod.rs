@@ -1,11 +1,14 @@
 //! Tests of the rules of `docs/reference/trust.md` with two or more nodes.
 
+mod datagrams;
 mod freshness;
 
 use std::time::Duration;
 
 use super::{ANSWERS_PER_MILLISECOND_MAX, Authenticator, Verdict};
-use crate::{DropReason, Keyring, NONCE_LEN, TRAILER_LEN};
+use crate::{
+    Destination, DropReason, KeyId, Keyring, NONCE_LEN, Origin, PseudoHeader, TRAILER_LEN,
+};
 
 const OLD: &str = "7 0707070707070707070707070707070707070707070707070707070707070707";
 const NEW: &str = "8 0808080808080808080808080808080808080808080808080808080808080808";
@@ -40,12 +43,15 @@ impl Node {
     fn seal(&mut self, now: Duration, message: &[u8]) -> Vec<u8> {
         let mut buffer = [0xaa; 200];
         buffer[..message.len()].copy_from_slice(message);
-        let len = self.authenticator.seal(now, &mut buffer, message.len());
+        let len = self
+            .authenticator
+            .seal(now, &Destination::FRAME, &mut buffer, message.len());
         buffer[..len.expect("enough room")].to_vec()
     }
 
     fn open(&mut self, now: Duration, from: u8, bytes: &[u8]) -> Verdict {
-        self.authenticator.open(now, Duration::ZERO, from, bytes)
+        let from = Origin::of_frame(from);
+        self.authenticator.open(now, Duration::ZERO, &from, bytes)
     }
 
     /// Returns the challenges and answers, each with its destination.
@@ -56,7 +62,7 @@ impl Node {
             self.authenticator
                 .poll_transmit(now, &mut buffer, |to, room| {
                     room[0] = to;
-                    1
+                    (1, PseudoHeader::FRAME)
                 })
         {
             replies.push((to, buffer[..len].to_vec()));
@@ -91,7 +97,10 @@ fn kind(bytes: &[u8]) -> u8 {
     bytes[bytes.len() - TRAILER_LEN + 23]
 }
 
-const DELIVERED: Verdict = Verdict::Deliver { len: 5 };
+const DELIVERED: Verdict = Verdict::Deliver {
+    len: 5,
+    key: KeyId::new(7),
+};
 
 fn dropped(reason: DropReason) -> Verdict {
     Verdict::Drop(reason)
@@ -186,16 +195,17 @@ fn messages_without_a_known_key_count_only_if_unsigned_messages_are_accepted() {
     let mut strict = Node::new(2, 2, &[OLD]);
     let mut open = Node::new(2, 2, &[OLD]).accept_unsigned(&[OLD]);
     assert_eq!(strict.open(now, 1, b"hello"), dropped(DropReason::Unsigned));
-    assert_eq!(open.open(now, 1, b"hello"), DELIVERED);
+    let unproven = Verdict::Deliver { len: 5, key: None };
+    assert_eq!(open.open(now, 1, b"hello"), unproven);
     assert_eq!(
         strict.open(now, 1, &signed),
         dropped(DropReason::UnknownKey)
     );
-    assert_eq!(open.open(now, 1, &signed), DELIVERED);
+    assert_eq!(open.open(now, 1, &signed), unproven);
     let mut known = Node::new(1, 1, &[OLD, NEW]);
-    let unproven = known.seal(now, b"hello");
-    assert_eq!(open.open(now, 1, &unproven), DELIVERED);
-    let mut forged = unproven.clone();
+    let early = known.seal(now, b"hello");
+    assert_eq!(open.open(now, 1, &early), unproven);
+    let mut forged = early.clone();
     forged[0] ^= 1;
     assert_eq!(open.open(now, 1, &forged), dropped(DropReason::WrongMac));
     exchange(now, &mut known, &mut open);
@@ -220,9 +230,21 @@ fn keys_change_without_a_lost_message() {
         left.authenticator.set_keyring(&keyring(left_keys), false);
         right.authenticator.set_keyring(&keyring(right_keys), false);
         let there = left.seal(now, b"hello");
-        assert_eq!(right.open(now, 1, &there), DELIVERED);
+        assert!(matches!(
+            right.open(now, 1, &there),
+            Verdict::Deliver {
+                len: 5,
+                key: Some(_)
+            }
+        ));
         let back = right.seal(now, b"hello");
-        assert_eq!(left.open(now, 2, &back), DELIVERED);
+        assert!(matches!(
+            left.open(now, 2, &back),
+            Verdict::Deliver {
+                len: 5,
+                key: Some(_)
+            }
+        ));
     }
     let peer = right.authenticator.peers(now).next().expect("a peer");
     assert_eq!(peer.key_id.map(u32::from), Some(8));
@@ -282,12 +304,17 @@ fn a_short_buffer_is_refused() {
     let mut node = Node::new(1, 1, &[OLD]);
     let mut buffer = [0; 5 + TRAILER_LEN];
     assert_eq!(
-        node.authenticator
-            .seal(millis(0), &mut buffer[..4 + TRAILER_LEN], 5),
+        node.authenticator.seal(
+            millis(0),
+            &Destination::FRAME,
+            &mut buffer[..4 + TRAILER_LEN],
+            5
+        ),
         None
     );
     assert_eq!(
-        node.authenticator.seal(millis(0), &mut buffer, 5),
+        node.authenticator
+            .seal(millis(0), &Destination::FRAME, &mut buffer, 5),
         Some(5 + TRAILER_LEN)
     );
 }

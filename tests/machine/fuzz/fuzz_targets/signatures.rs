@@ -7,13 +7,18 @@ mod world;
 
 use std::time::Duration;
 
-use ring_trust::{Authenticator, Keyring, Verdict};
+use ring_trust::{Authenticator, Keyring, Origin, Verdict};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     assert_eq!(world::World::new().run(input), Ok(()));
     let keyring = Keyring::parse(&format!("7 {}", "00".repeat(32))).expect("a legal key");
     let mut receiver = Authenticator::new(&keyring, false, [1; 32]);
-    let verdict = receiver.open(Duration::ZERO, Duration::ZERO, 2_u8, input);
+    let verdict = receiver.open(
+        Duration::ZERO,
+        Duration::ZERO,
+        &Origin::of_frame(2_u8),
+        input,
+    );
     assert!(matches!(verdict, Verdict::Drop(_)), "{verdict:?}");
     if let Ok(text) = std::str::from_utf8(input) {
         let _ = Keyring::parse(text);

@@ -7,9 +7,11 @@ use std::time::{Duration, SystemTime};
 use comfy_table::Table;
 use ring_control::lab2::{
     ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, PauseStatus,
-    QuorumStatus, Status, TrustStatus,
+    QuorumStatus, Status,
 };
-use ring_control::{ConfigStatus, OptionSource, Percentiles, escape_control_characters};
+use ring_control::{
+    ConfigStatus, OptionSource, Percentiles, TrustStatus, escape_control_characters,
+};
 
 use super::super::text::{
     self, ROWS_MAX, new_table, short_duration, write_counters, write_more, write_troubles,

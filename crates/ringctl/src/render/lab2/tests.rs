@@ -1,6 +1,7 @@
+use ring_control::TrustStatus;
 use ring_control::lab2::{
     ClientStatus, ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus,
-    PauseStatus, PendingReason, QuorumStatus, Status, TokenStatus, TrustStatus,
+    PauseStatus, PendingReason, QuorumStatus, Status, TokenStatus,
 };
 use ring_control::{
     ConfigStatus, EventHead, EventMessage, Health, NodeStatus, OptionSource, OptionStatus,

@@ -43,7 +43,7 @@ impl FromStr for KeySource {
 /// The reason why the keys of a node cannot be used, and a remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub(crate) enum KeyFileError {
+pub enum KeyFileError {
     /// The file cannot be used.
     #[error("cannot use the key file {}: {why}", path.display())]
     Refused {
@@ -87,7 +87,7 @@ impl KeySource {
     /// # Errors
     /// Fails if there is no such file, or if its contents are wrong. Also fails if users other than root and the user
     /// of this process have access to it.
-    pub(super) fn read(&self) -> Result<Keyring, KeyFileError> {
+    pub(crate) fn read(&self) -> Result<Keyring, KeyFileError> {
         match self {
             Self::File(path) => read_file(path, Owner::Own).map(|(keys, _)| keys),
             Self::Credential(name) => read_credential(name),
@@ -95,7 +95,7 @@ impl KeySource {
     }
 
     /// Returns the directory of the file; `None` for a credential of a process without credentials.
-    pub(super) fn directory(&self) -> Option<PathBuf> {
+    pub fn directory(&self) -> Option<PathBuf> {
         match self {
             Self::File(path) => std::path::absolute(path).ok()?.parent().map(Path::to_owned),
             Self::Credential(_) => env::var_os(CREDENTIALS_DIRECTORY).map(PathBuf::from),
@@ -107,7 +107,7 @@ impl KeySource {
     ///
     /// # Errors
     /// Fails if no daemon can use the file.
-    pub(super) fn check(&self, service: Option<u32>) -> Result<Option<String>, KeyFileError> {
+    pub(crate) fn check(&self, service: Option<u32>) -> Result<Option<String>, KeyFileError> {
         match self {
             Self::File(path) => {
                 let (_, owner) = read_file(path, Owner::Any)?;

@@ -1,108 +1,24 @@
-//! The keys of a node, and reports of frames without a valid signature.
+//! Reports of messages without a valid signature.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fmt::Display;
 use std::time::Duration;
 
-use ring_codec::MacAddr;
 use ring_control::Finding;
-use ring_control::lab2::TrustStatus;
 use ring_proto::time::Instant;
-use ring_runtime::driver::{FrameAddressing, Signer};
-use ring_runtime::random_bytes;
-use ring_trust::{Authenticator, Counts, DropReason, Keyring};
-use tracing::{info, warn};
+use ring_runtime::driver::{Addressing, Signer};
+use ring_trust::{Counts, DropReason};
+use tracing::warn;
 
-use super::{events, troubles};
+use crate::observe::events;
+use crate::troubles;
 
 /// The minimum time between two log lines with the same reason.
 const REPORT_INTERVAL: Duration = Duration::from_secs(60);
-/// The time after the last refused frame during which the status lists the trouble.
+/// The time after the last refused message during which the status lists the trouble.
 const TROUBLE_LIFETIME: Duration = Duration::from_secs(60);
 
-/// The keys of a node, and the rule for frames without a valid signature.
-pub(super) struct Trust {
-    /// The keys; `None` if the node neither signs nor verifies.
-    pub keys: Option<Keyring>,
-    pub accepts_unsigned: bool,
-}
-
-impl Trust {
-    /// Logs the ids of the keys, if the node has keys or had keys before.
-    pub(super) fn log(&self, had_keys: bool) {
-        match &self.keys {
-            Some(keys) => {
-                let (signs, mut text) = (keys.signing_id(), String::new());
-                for id in keys.ids().skip(1) {
-                    text = format!("{text}, also verifies with key {id}");
-                }
-                let unsigned = if self.accepts_unsigned {
-                    "accepts"
-                } else {
-                    "drops"
-                };
-                info!(
-                    event = events::KEYS_LOADED,
-                    signs, "signs with key {signs}{text}, {unsigned} unsigned frames"
-                );
-            }
-            None if had_keys => info!(
-                event = events::KEYS_LOADED,
-                "has lost its keys: signs no frames, and accepts all frames"
-            ),
-            None => {}
-        }
-    }
-
-    /// Makes a signer with these keys; `None` without keys.
-    ///
-    /// # Errors
-    /// Fails if the kernel has no random source.
-    pub(super) fn signer(&self, addressing: FrameAddressing) -> io::Result<Option<Signer>> {
-        let Some(keys) = &self.keys else {
-            return Ok(None);
-        };
-        let authenticator = Authenticator::new(keys, self.accepts_unsigned, random_bytes()?);
-        Ok(Some(Signer::of_frames(authenticator, addressing)))
-    }
-}
-
-/// Returns the keys for the status.
-pub(super) fn trust_status(signer: Option<&Signer>) -> TrustStatus {
-    let Some(signer) = signer else {
-        return TrustStatus {
-            keys: Vec::new(),
-            accepts_unsigned: true,
-        };
-    };
-    let authenticator = signer.authenticator();
-    TrustStatus {
-        keys: authenticator.key_ids().map(u32::from).collect(),
-        accepts_unsigned: authenticator.accepts_unsigned(),
-    }
-}
-
-/// Returns the id of the key of each sender that has a key.
-pub(super) fn key_ids(now: Instant, signer: Option<&Signer>) -> BTreeMap<MacAddr, u32> {
-    let now = Duration::from_nanos(now.as_nanos());
-    let peers = signer
-        .into_iter()
-        .flat_map(|signer| signer.authenticator().peers(now));
-    let proven = peers.filter_map(|peer| Some((peer.address, peer.key_id?.get())));
-    proven.collect()
-}
-
-/// Returns the numbers of frames without a valid signature, for the status. The map is empty without keys.
-pub(super) fn unproven_counts(signer: Option<&Signer>) -> BTreeMap<String, u64> {
-    let Some(signer) = signer else {
-        return BTreeMap::new();
-    };
-    let counts = signer.authenticator().counts();
-    let count = |reason: DropReason| (reason.name().to_owned(), counts.get(reason));
-    DropReason::ALL.into_iter().map(count).collect()
-}
-
-/// Returns the cause and the remedy for a reason; `None` if such frames are normal.
+/// Returns the cause and the remedy for a reason; `None` if such messages are normal.
 const fn cause(reason: DropReason) -> Option<&'static str> {
     Some(match reason {
         DropReason::Unsigned => {
@@ -115,29 +31,44 @@ const fn cause(reason: DropReason) -> Option<&'static str> {
             "its signature is wrong; if this is a member, install the same key file on all machines"
         }
         DropReason::Replayed => {
-            "it arrived before; look for a loop in the network, or for a machine that repeats frames"
+            "it arrived before; look for a loop in the network, or for a machine that repeats messages"
         }
-        DropReason::Reflected => "it is a frame of this node; look for a loop in the network",
+        DropReason::Reflected => "it is a message of this node; look for a loop in the network",
         DropReason::Malformed => {
-            "its signature is not legal; look for a machine that forges frames"
+            "its signature is not legal; look for a machine that forges messages"
         }
-        // Every member sends such frames just after its start, and after a pause of the network.
+        // Every member sends such messages just after its start, and after a pause of the network.
         DropReason::Unproven | DropReason::Stale => return None,
     })
 }
 
-/// Reports refused frames, with limits. The work does not depend on the number of frames.
-#[derive(Debug, Default)]
-pub(super) struct RefusedFrames {
+/// Reports refused messages, with limits. The work does not depend on the number of messages. `A` is the address of a
+/// sender.
+#[derive(Debug)]
+pub struct RefusedMessages<A> {
     counts: Counts,
     logged: BTreeMap<DropReason, Instant>,
     /// The last refusal that a person should know: its time, its reason and the address of the sender.
-    last: Option<(Instant, DropReason, MacAddr)>,
+    last: Option<(Instant, DropReason, A)>,
 }
 
-impl RefusedFrames {
+impl<A> Default for RefusedMessages<A> {
+    fn default() -> Self {
+        Self {
+            counts: Counts::default(),
+            logged: BTreeMap::new(),
+            last: None,
+        }
+    }
+}
+
+impl<A: Copy + Display> RefusedMessages<A> {
     /// Compares the counts with those of the last call. The node calls this about once per second.
-    pub(super) fn update(&mut self, now: Instant, signer: Option<&Signer>) {
+    pub fn update<D>(&mut self, now: Instant, signer: Option<&Signer<D>>)
+    where
+        D: Addressing<Address = A>,
+        A: Ord,
+    {
         let Some(signer) = signer else {
             *self = Self::default();
             return;
@@ -145,7 +76,7 @@ impl RefusedFrames {
         let authenticator = signer.authenticator();
         let counts = *authenticator.counts();
         let before = std::mem::replace(&mut self.counts, counts);
-        // Accepted frames are no trouble. The status shows that they are accepted.
+        // Accepted messages are no trouble. The status shows that they are accepted.
         if authenticator.accepts_unsigned() {
             self.last = None;
             return;
@@ -166,19 +97,21 @@ impl RefusedFrames {
             }
             self.logged.insert(reason, now);
             warn!(
-                event = events::FRAMES_REFUSED, mac = %sender, reason = reason.name(), count = new,
-                "drops frames without a valid signature, the last one from {sender}: {cause}"
+                event = events::MESSAGES_REFUSED, %sender, reason = reason.name(), count = new,
+                "drops messages without a valid signature, the last one from {sender}: {cause}"
             );
         }
     }
 
     /// Returns the trouble of the last minute.
-    pub(super) fn finding(&self) -> Option<Finding> {
+    pub fn finding(&self) -> Option<Finding> {
         let (_, reason, sender) = self.last?;
         let cause = cause(reason)?;
         Some(Finding::new(
-            &troubles::FRAMES_REFUSED,
-            format!("drops frames without a valid signature, the last one from {sender}: {cause}"),
+            &troubles::MESSAGES_REFUSED,
+            format!(
+                "drops messages without a valid signature, the last one from {sender}: {cause}"
+            ),
         ))
     }
 }
@@ -191,11 +124,12 @@ mod tests {
     use ring_codec::MacAddr;
     use ring_proto::time::{Instant, Now};
     use ring_runtime::driver::{
-        Authenticated, FrameAddressing, Link, ReceiveBatch, Refused, TransmitBatch, frames,
+        Authenticated, FrameAddressing, Link, ReceiveBatch, Refused, Signer, TransmitBatch, frames,
     };
     use ring_trust::Keyring;
 
-    use super::{RefusedFrames, TROUBLE_LIFETIME, Trust, trust_status, unproven_counts};
+    use super::{RefusedMessages, TROUBLE_LIFETIME};
+    use crate::trust::{Trust, trust_status, unproven_counts};
 
     const STRANGER: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
@@ -239,13 +173,15 @@ mod tests {
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             ethertype: 0x88b5,
         };
-        Authenticated::new(Unsigned, trust.signer(addressing).unwrap())
+        let authenticator = trust.authenticator().unwrap();
+        let signer = authenticator.map(|it| Signer::of_frames(it, addressing));
+        Authenticated::new(Unsigned, signer)
     }
 
     #[test]
     fn refused_frames_are_a_trouble_for_a_minute() {
         let mut link = link(&trust(false));
-        let mut refused = RefusedFrames::default();
+        let mut refused = RefusedMessages::default();
         refused.update(at(1).monotonic, link.signer());
         assert!(refused.finding().is_none());
         let mut batch = frames::receive_batch();
@@ -268,7 +204,7 @@ mod tests {
     #[test]
     fn accepted_frames_are_counted_and_end_the_trouble() {
         let mut link = link(&trust(false));
-        let mut refused = RefusedFrames::default();
+        let mut refused = RefusedMessages::default();
         let mut batch = frames::receive_batch();
         link.receive(at(2), &mut batch).unwrap();
         refused.update(at(2).monotonic, link.signer());

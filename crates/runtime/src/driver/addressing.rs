@@ -1,0 +1,143 @@
+//! Addresses of the messages that an [`Authenticated`](super::Authenticated) link carries.
+
+use std::net::{IpAddr, SocketAddr};
+
+use ring_codec::MacAddr;
+use ring_trust::{Destination, Origin, PseudoHeader};
+
+/// Addresses of a link's messages.
+pub trait Addressing {
+    /// Address that the link uses.
+    type Peer: Copy;
+    /// Address of a sender.
+    type Address: Copy + Ord;
+
+    /// Whether a node without keys removes the signatures of received messages, because its machine refuses messages
+    /// with more bytes.
+    const REMOVES_TRAILERS: bool;
+
+    /// Returns the sender of a message; `None` if the message is too short to name its sender.
+    fn origin(&self, message: &[u8], from: Self::Peer) -> Option<Origin<Self::Address>>;
+
+    /// Returns the receivers of a message to a peer of the link.
+    fn destination(&self, to: Self::Peer) -> Destination<Self::Address>;
+
+    /// Returns the link's address of a sender.
+    fn peer(&self, address: Self::Address) -> Self::Peer;
+
+    /// Writes the header of a message to an address. Returns the length of the header, and the addresses that the
+    /// message does not contain.
+    fn write_header(&self, to: Self::Address, buffer: &mut [u8]) -> (usize, PseudoHeader);
+}
+
+/// Addresses of Ethernet frames. The frames contain them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameAddressing {
+    /// Address of this node.
+    pub mac: MacAddr,
+    /// EtherType of the frames.
+    pub ethertype: u16,
+}
+
+impl Addressing for FrameAddressing {
+    type Peer = ();
+    type Address = MacAddr;
+
+    // Decoders of frames ignore bytes after the message.
+    const REMOVES_TRAILERS: bool = false;
+
+    fn origin(&self, frame: &[u8], (): ()) -> Option<Origin<MacAddr>> {
+        let source = frame.get(size_of::<MacAddr>()..)?.first_chunk()?;
+        Some(Origin::of_frame(MacAddr(*source)))
+    }
+
+    fn destination(&self, (): ()) -> Destination<MacAddr> {
+        Destination::FRAME
+    }
+
+    fn peer(&self, _address: MacAddr) {}
+
+    fn write_header(&self, to: MacAddr, buffer: &mut [u8]) -> (usize, PseudoHeader) {
+        let header = [&to.0[..], &self.mac.0, &self.ethertype.to_be_bytes()];
+        let mut len = 0;
+        for field in header {
+            buffer[len..][..field.len()].copy_from_slice(field);
+            len += field.len();
+        }
+        (len, PseudoHeader::FRAME)
+    }
+}
+
+/// Addresses of datagrams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatagramAddressing {
+    own: SocketAddr,
+    broadcast: Option<IpAddr>,
+    servers: Option<Vec<SocketAddr>>,
+}
+
+impl DatagramAddressing {
+    /// Makes the addressing of a node that sends from `own`. Datagrams from other addresses have a wrong signature. All
+    /// peers sign with keys of the ring.
+    pub fn new(own: SocketAddr) -> Self {
+        Self {
+            own,
+            broadcast: None,
+            servers: None,
+        }
+    }
+
+    /// Sets the address of datagrams to all nodes. Datagrams to multicast groups also go to all nodes.
+    #[must_use]
+    pub fn with_broadcast(mut self, broadcast: IpAddr) -> Self {
+        self.broadcast = Some(broadcast);
+        self
+    }
+
+    /// Sets the only addresses whose senders may not sign with client keys.
+    #[must_use]
+    pub fn with_servers(mut self, servers: Vec<SocketAddr>) -> Self {
+        self.servers = Some(servers);
+        self
+    }
+
+    fn is_client(&self, peer: SocketAddr) -> bool {
+        let servers = self.servers.as_ref();
+        servers.is_some_and(|servers| !servers.contains(&peer))
+    }
+}
+
+impl Addressing for DatagramAddressing {
+    type Peer = SocketAddr;
+    type Address = SocketAddr;
+
+    const REMOVES_TRAILERS: bool = true;
+
+    fn origin(&self, _datagram: &[u8], from: SocketAddr) -> Option<Origin<SocketAddr>> {
+        Some(Origin {
+            address: from,
+            header: PseudoHeader::new(from, self.own),
+            is_client: self.is_client(from),
+        })
+    }
+
+    fn destination(&self, to: SocketAddr) -> Destination<SocketAddr> {
+        let is_to_all = to.ip().is_multicast() || self.broadcast == Some(to.ip());
+        Destination {
+            header: if is_to_all {
+                PseudoHeader::to_all(self.own)
+            } else {
+                PseudoHeader::new(self.own, to)
+            },
+            client: self.is_client(to).then_some(to),
+        }
+    }
+
+    fn peer(&self, address: SocketAddr) -> SocketAddr {
+        address
+    }
+
+    fn write_header(&self, to: SocketAddr, _buffer: &mut [u8]) -> (usize, PseudoHeader) {
+        (0, PseudoHeader::new(self.own, to))
+    }
+}
