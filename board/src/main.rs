@@ -42,7 +42,7 @@ fn run() -> Result<(), ring_host::Error> {
         Failure::File(error) => ring_host::Error::Usage(error.to_string()),
     })?;
     match invocation {
-        Invocation::Node(configured) => ring_board::run(&configured),
+        Invocation::Node(configured) => ring_board::run(configured),
         Invocation::Password => {
             let line = ring_board::make_password_line()?;
             writeln!(io::stdout(), "{line}").map_err(|error| {

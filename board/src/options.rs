@@ -9,6 +9,7 @@ use ring_codec::andrews::Method;
 use ring_config::ConfigOption;
 use ring_control::{NodeName, control_dir};
 use ring_host::LogFormat;
+use ring_host::trust::KeyOptions;
 use ring_proto::andrews;
 use ring_text::{parse_bytes, parse_duration};
 
@@ -87,7 +88,8 @@ Examples:
     ringctl -i board-1 watch
 
 Signals:
-  SIGTERM, SIGINT  pass on a token, then exit; the coordinator removes the node
+  SIGTERM, SIGINT  pass on a token, then exit
+  SIGHUP           read the configuration again
   SIGUSR1          log the status
 
 Exit codes:
@@ -264,6 +266,10 @@ pub struct Options {
     )]
     pub request_timeout: Duration,
 
+    /// The options for signed messages.
+    #[command(flatten)]
+    pub keys: KeyOptions,
+
     /// Set the address of the page [default: the address and http_port of this node's line]
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
@@ -347,6 +353,12 @@ impl Options {
             alone_timeout: self.alone_timeout,
             request_timeout: self.request_timeout,
         }
+    }
+
+    /// Takes over the values that can change while the node runs.
+    pub fn adjust(&mut self, new: &Self) {
+        self.keys.clone_from(&new.keys);
+        self.verbose = new.verbose;
     }
 
     /// Returns the path of the control socket.

@@ -98,7 +98,10 @@ fn check(file: &ConfigFile) -> Checked {
         file.check(&JITTERBUG, |node, words| {
             notes.extend(node.and_then(|name| find_interface(JITTERBUG, name)));
             let options: jitterbug::Options = parse(node, words)?;
-            options.check().map_err(|error| error.to_string())
+            options.check().map_err(|error| error.to_string())?;
+            let note = options.keys.check_keys(None);
+            notes.extend(note.map_err(|error| error.to_string())?);
+            Ok(())
         }),
         file.check(&FTN, |_, words| check_server(words)),
     ];

@@ -4,8 +4,6 @@ use ring_host::log_events;
 
 log_events! {
     pub(crate) EVENTS:
-    CONFIG_REFUSED "config_refused" [WARN] []
-        "the daemon cannot use the configuration file or the key file after SIGHUP, and keeps its options and its keys";
     INTERFACE_MISSING "interface_missing" [INFO] ["interface"]
         "the interface does not exist yet, and the daemon waits for it";
     INTERFACE_RENAMED "interface_renamed" [INFO] ["interface"]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ring_host::observe::log_early;
+use ring_host::observe::{events as host_events, log_early};
 use ring_host::{LogFormat, StartDelay};
 use ring_runtime::net::{Interface, InterfaceWatch};
 use tracing::{info, warn};
@@ -75,7 +75,7 @@ impl InterfaceRequest<'_> {
     fn log_missed_reload(self) {
         log_early(self.log_format == LogFormat::Json, || {
             warn!(
-                event = events::CONFIG_REFUSED,
+                event = host_events::CONFIG_REFUSED,
                 "a reload came while ringd waited for its interface, so ringd keeps its options; reload it again"
             );
         });

@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_host::UdpSlot;
-use ring_runtime::driver::{Connections, JoinedLink};
+use ring_host::trust::Trust;
+use ring_runtime::driver::{
+    Authenticated, Connections, DatagramAddressing, JoinedLink, Signer, datagrams,
+};
 use ring_runtime::net::{TcpNetwork, TcpOptions, UdpOptions};
 
 /// Maximum number of connections. The state machine needs up to 22 connections. In 16 of the 22 connections, the peer
@@ -17,7 +20,10 @@ const CONNECTIONS_MAX: u16 = 64;
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 
 /// Sockets for datagrams and for connections. The connections work even while no datagrams can be sent.
-pub(super) type Sockets = JoinedLink<UdpSlot, Connections<TcpNetwork, SocketAddr>>;
+pub(super) type Sockets = JoinedLink<Datagrams, Connections<TcpNetwork, SocketAddr>>;
+
+/// The socket for datagrams, and the keys that sign them.
+pub(super) type Datagrams = Authenticated<UdpSlot, DatagramAddressing>;
 
 /// Binds an address for datagrams and connections. If a peer is silent for `liveness`, the node closes its connection.
 ///
@@ -40,7 +46,19 @@ pub(super) fn bind(
     };
     let network = TcpNetwork::listen(address, tcp).map_err(|error| ("TCP", error))?;
     Ok(JoinedLink {
-        datagrams,
+        datagrams: Authenticated::new(datagrams, None),
         streams: Connections::new(network, CONNECTIONS_MAX),
+    })
+}
+
+/// Gives keys to the socket for datagrams, and logs them. The proofs of the nodes' processes stay.
+///
+/// # Errors
+/// Fails if the kernel has no random source. Then the keys stay the same.
+pub(super) fn set_trust(datagrams: &mut Datagrams, trust: &Trust) -> Result<(), String> {
+    let own = datagrams.link().address();
+    trust.apply(datagrams, |authenticator| {
+        let transmit = datagrams::transmit_batch(datagrams::MAX_DATAGRAM);
+        Signer::new(authenticator, DatagramAddressing::new(own), transmit)
     })
 }

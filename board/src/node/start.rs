@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ring_config::Configured;
-use ring_host::{History, Host, NodeHealth, Onlookers, Program};
+use ring_host::trust::RefusedMessages;
+use ring_host::{History, Host, NodeHealth, Onlookers, Program, readable_directories};
 use ring_process::sandbox::{Files, Sandbox};
 use ring_process::{capabilities, runtime_directory};
 use ring_proto::andrews::{Andrews, OptionsError};
@@ -28,7 +29,7 @@ use crate::observe::Log;
 use crate::options::{DEFAULT_DATABASE, EARLIER_DATABASE, Options};
 use crate::posts::PendingRequests;
 
-const PROGRAM: Program = Program("ring-board");
+pub(super) const PROGRAM: Program = Program("ring-board");
 /// The control socket's answer to a request that this system does not support.
 const REQUEST_REFUSAL: &str =
     "a node of the board answers only requests for its status and its events";
@@ -44,8 +45,9 @@ const DATAGRAM_BYTES_MAX: usize = datagrams::MAX_DATAGRAM;
 ///
 /// # Errors
 /// Returns an error if the node cannot start, or if a system call fails that never fails on a healthy system.
-pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
+pub fn run(configured: Box<Configured<Options>>) -> Result<(), ring_host::Error> {
     let options = configured.options();
+    options.keys.check()?;
     if options.database.has_password() {
         return Err(ring_host::Error::Usage(PASSWORD_REFUSAL.to_owned()));
     }
@@ -61,8 +63,12 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         login: login(options, address)?,
         is_behind_proxy: options.http_proxy,
     };
+    let trust = options
+        .keys
+        .trust()
+        .map_err(|error| ring_host::Error::Usage(error.to_string()))?;
     let bound = link::bind(line.ring, options.liveness);
-    let link = bound.map_err(|(what, source)| Error::Bind {
+    let mut link = bound.map_err(|(what, source)| Error::Bind {
         address: line.ring,
         what,
         id: options.id,
@@ -93,14 +99,17 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         None,
-        sandbox(options),
+        sandbox(&configured),
     )?;
     log_start(options, &list, line.ring);
+    link::set_trust(&mut link.datagrams, &trust).map_err(ring_host::Error::Usage)?;
     warn_if_file_is_local(&options.database, &list);
     let current_fault = Arc::new(CurrentFault::default());
     let node = Node {
         sources: StatusSources {
             link,
+            nodes: list.nodes().clone(),
+            refused_messages: RefusedMessages::default(),
             health: NodeHealth::new(PROGRAM, "datagrams"),
             late_wake_ups: 0,
             current_fault: Arc::clone(&current_fault),
@@ -123,6 +132,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
             current_fault,
         })),
         page,
+        configured,
     };
     let received = datagrams::receive_batch(DATAGRAM_BYTES_MAX);
     let transmit = datagrams::transmit_batch(DATAGRAM_BYTES_MAX);
@@ -149,7 +159,8 @@ fn usage_error(error: OptionsError) -> ring_host::Error {
     ring_host::Error::Usage(format!("{error}; see ring-board --help"))
 }
 
-fn sandbox(options: &Options) -> Sandbox {
+fn sandbox(configured: &Configured<Options>) -> Sandbox {
+    let options = configured.options();
     let (reads_everything, write) = match &options.database {
         // SQLite makes files next to the database, and temporary files.
         Url::Sqlite(path) => {
@@ -173,7 +184,7 @@ fn sandbox(options: &Options) -> Sandbox {
         ],
         files: Files {
             reads_everything,
-            read: Vec::new(),
+            read: readable_directories(configured, options.keys.key_file.as_ref()),
             write,
         },
     }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use ring_codec::andrews::Kind;
-use ring_control::{Finding, Health, NodeStatus, Verdict};
+use ring_control::{Finding, Health, NodeStatus, TrustStatus, Verdict};
 use ring_host::DatagramDrops;
-use ring_proto::andrews::{Andrews, Counters, Reason};
+use ring_host::trust::{key_ids, trust_status, unproven_counts};
+use ring_proto::andrews::{Andrews, Counters, NodeList, Reason};
+use ring_runtime::driver::{DatagramAddressing, Signer};
 use serde::Serialize;
 
 use super::troubles;
@@ -21,6 +23,9 @@ pub struct Status {
     acting: bool,
     term: u64,
     members: Vec<u32>,
+    /// The id of the key with which each node signs its datagrams. Nodes without a valid signature are left out.
+    node_keys: BTreeMap<u32, u32>,
+    trust: TrustStatus,
     successor: Option<u32>,
     predecessor: Option<u32>,
     token: Token,
@@ -55,16 +60,29 @@ struct Counted {
     received: BTreeMap<&'static str, u64>,
     sent: BTreeMap<&'static str, u64>,
     dropped: BTreeMap<&'static str, u64>,
+    /// Datagrams without a valid signature, by reason. The map is empty without keys.
+    unproven: BTreeMap<String, u64>,
     #[serde(flatten)]
     plain: BTreeMap<&'static str, u64>,
+}
+
+/// The parts around the state machine that a status describes.
+pub struct Surroundings<'a> {
+    /// Datagrams that did not reach the state machine.
+    pub drops: DatagramDrops,
+    /// Number of late wake-ups.
+    pub late_wake_ups: u64,
+    /// The keys of the node; `None` without keys.
+    pub signer: Option<&'a Signer<DatagramAddressing>>,
+    /// The nodes of the list.
+    pub nodes: &'a NodeList,
 }
 
 impl Status {
     /// Creates the status of a node from its state machine and its other parts.
     pub fn of(
         machine: &Andrews,
-        drops: DatagramDrops,
-        late_wake_ups: u64,
+        around: &Surroundings<'_>,
         mut findings: Vec<Finding>,
         current_fault: Option<String>,
     ) -> Self {
@@ -73,11 +91,12 @@ impl Status {
         let Verdict { health, troubles } = Verdict::from_findings(findings);
         let mut counters = status_counters(machine.counters());
         let surroundings = [
-            ("kernel_drops", drops.kernel),
-            ("too_long", drops.cut),
-            ("late_wake_ups", late_wake_ups),
+            ("kernel_drops", around.drops.kernel),
+            ("too_long", around.drops.cut),
+            ("late_wake_ups", around.late_wake_ups),
         ];
         counters.plain.extend(surroundings);
+        counters.unproven = unproven_counts(around.signer);
         Self {
             id: it.id,
             state: it.state.name(),
@@ -85,6 +104,8 @@ impl Status {
             acting: it.acting,
             term: it.term,
             members: it.members,
+            node_keys: node_keys(around),
+            trust: trust_status(around.signer),
             successor: it.successor,
             predecessor: it.predecessor,
             token: Token {
@@ -141,6 +162,13 @@ impl From<&Status> for NodeStatus {
     }
 }
 
+fn node_keys(around: &Surroundings<'_>) -> BTreeMap<u32, u32> {
+    let keys = key_ids(around.signer);
+    let nodes = around.nodes.iter();
+    let with_keys = nodes.filter_map(|(id, address)| Some((id, *keys.get(&address)?)));
+    with_keys.collect()
+}
+
 fn status_counters(counters: &Counters) -> Counted {
     let of_kinds = |count: &dyn Fn(Kind) -> u64| {
         let kinds = Kind::ALL.iter().map(|&kind| (kind.name(), count(kind)));
@@ -152,6 +180,7 @@ fn status_counters(counters: &Counters) -> Counted {
         received: of_kinds(&|kind| counters.receive_count(kind)),
         sent: of_kinds(&|kind| counters.sent(kind)),
         dropped: dropped.filter(|(_, count)| *count > 0).collect(),
+        unproven: BTreeMap::new(),
         plain: counters.plain().collect(),
     }
 }

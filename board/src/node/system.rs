@@ -1,32 +1,44 @@
 //! A node as a system of the host.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ring_config::Configured;
 use ring_control::{Finding, NoRequest, NodeStatus, Reply, Request};
+use ring_host::observe::LogOutput;
 use ring_host::troubles::CLOCK_RATE;
-use ring_host::{Answer, Error, LateLimits, NodeHealth, Onlookers, Server, ShutDown, System};
+use ring_host::trust::RefusedMessages;
+use ring_host::{
+    Answer, Error, LateLimits, NodeHealth, Onlookers, Reload, Server, ShutDown, System,
+};
 use ring_process::Client;
-use ring_proto::andrews::{Andrews, Command, SocketsBound};
+use ring_proto::andrews::{Andrews, Command, NodeList, SocketsBound};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::{Environment, NoStore};
 use ring_runtime::wait::{LINK, Reactor};
 use tracing::info;
 
 use super::condition::Condition;
-use super::link::Sockets;
+use super::link::{Sockets, set_trust};
 use super::observer::EventObserver;
 use super::page::PageCalls;
 use super::report;
-use super::status::Status;
+use super::start::PROGRAM;
+use super::status::{Status, Surroundings};
 use crate::database::{CurrentFault, Worker};
 use crate::events;
+use crate::options::Options;
 use crate::troubles;
+
+/// The options that change without a restart.
+const ADJUSTABLE: [&str; 3] = ["accept-unsigned", "key-file", "verbose"];
 
 /// All parts of a node except the state machine.
 pub(super) struct Node {
+    pub configured: Box<Configured<Options>>,
     pub sources: StatusSources,
     pub store: NoStore,
     pub observer: EventObserver,
@@ -39,6 +51,8 @@ pub(super) struct Node {
 /// The parts of a node that the status describes in addition to the state machine.
 pub(super) struct StatusSources {
     pub link: Sockets,
+    pub nodes: NodeList,
+    pub refused_messages: RefusedMessages<SocketAddr>,
     pub health: NodeHealth,
     pub late_wake_ups: u64,
     pub current_fault: Arc<CurrentFault>,
@@ -46,7 +60,7 @@ pub(super) struct StatusSources {
 
 impl StatusSources {
     fn status(&mut self, machine: &Andrews) -> Status {
-        let datagrams = &mut self.link.datagrams;
+        let datagrams = self.link.datagrams.link_mut();
         let mut findings = Vec::new();
         if !datagrams.is_up() {
             let address = datagrams.address();
@@ -60,8 +74,14 @@ impl StatusSources {
         }
         let clock = self.health.clock_problem();
         findings.extend(clock.map(|text| Finding::new(&CLOCK_RATE, text)));
-        let (drops, late) = (datagrams.drops(), self.late_wake_ups);
-        Status::of(machine, drops, late, findings, self.current_fault.text())
+        findings.extend(self.refused_messages.finding());
+        let surroundings = Surroundings {
+            drops: datagrams.drops(),
+            late_wake_ups: self.late_wake_ups,
+            signer: self.link.datagrams.signer(),
+            nodes: &self.nodes,
+        };
+        Status::of(machine, &surroundings, findings, self.current_fault.text())
     }
 }
 
@@ -106,7 +126,7 @@ impl System for Node {
         now: Instant,
         waiting: &Reactor,
     ) -> Result<Option<SocketsBound>, Error> {
-        let Some(datagrams) = self.sources.link.datagrams.poll_socket(now) else {
+        let Some(datagrams) = self.sources.link.datagrams.link_mut().poll_socket(now) else {
             return Ok(None);
         };
         waiting.add(datagrams, LINK)?;
@@ -114,12 +134,13 @@ impl System for Node {
     }
 
     fn on_link_failed(&mut self, now: Instant, error: &io::Error) -> SocketsBound {
-        self.sources.link.datagrams.fail(now, error);
+        self.sources.link.datagrams.link_mut().fail(now, error);
         SocketsBound
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let deadlines = [self.sources.link.datagrams.deadline(), self.page.deadline()];
+        let datagrams = self.sources.link.datagrams.link();
+        let deadlines = [datagrams.deadline(), self.page.deadline()];
         deadlines.into_iter().flatten().min()
     }
 
@@ -153,6 +174,22 @@ impl System for Node {
         })
     }
 
+    fn reload(&mut self, log: &LogOutput) -> Reload<Command> {
+        let datagrams = &mut self.sources.link.datagrams;
+        let mut options = self.configured.options().clone();
+        ring_host::reload(PROGRAM, &mut self.configured, &ADJUSTABLE, |new| {
+            options.adjust(new);
+            options.keys.check().map_err(|error| error.to_string())?;
+            let trust = options.keys.trust().map_err(|error| error.to_string())?;
+            set_trust(datagrams, &trust)?;
+            Ok(options)
+        });
+        let verbose = self.configured.options().verbose;
+        log.set_verbose(verbose);
+        self.observer.log.set_verbose(verbose);
+        Reload::Done(None)
+    }
+
     fn on_iteration_end(&mut self, _: Now, machine: &Andrews) {
         if std::mem::take(&mut self.observer.has_status_changed) {
             self.page
@@ -161,8 +198,14 @@ impl System for Node {
     }
 
     fn on_second(&mut self, now: Now) {
-        let StatusSources { link, health, .. } = &mut self.sources;
-        health.update_drops(link.datagrams.drops().kernel);
+        let StatusSources {
+            link,
+            health,
+            refused_messages,
+            ..
+        } = &mut self.sources;
+        health.update_drops(link.datagrams.link_mut().drops().kernel);
+        refused_messages.update(now.monotonic, link.datagrams.signer());
         let history = &mut self.observer.history;
         health.check_clock(|event, text| history.add_problem(now, event, text));
     }
@@ -180,7 +223,10 @@ impl System for Node {
     }
 
     fn condition(&self, machine: &Andrews) -> Condition {
-        Condition::of(machine.summary(), self.sources.link.datagrams.is_up())
+        Condition::of(
+            machine.summary(),
+            self.sources.link.datagrams.link().is_up(),
+        )
     }
 
     fn report(&mut self, _: Now, machine: &Andrews) {
@@ -214,4 +260,20 @@ impl System for Node {
     }
 
     fn finish(&mut self, _: Now, _: &mut dyn FnMut() -> bool) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::{ADJUSTABLE, Options};
+
+    #[test]
+    fn each_adjustable_option_exists() {
+        let command = Options::command();
+        for name in ADJUSTABLE {
+            let mut options = command.get_arguments();
+            assert!(options.any(|it| it.get_long() == Some(name)), "{name}");
+        }
+    }
 }

@@ -32,6 +32,11 @@ impl Log {
         }
     }
 
+    /// Sets whether the log also shows hops of the token and dropped frames.
+    pub(crate) const fn set_verbose(&mut self, verbose: bool) {
+        self.verbose = verbose;
+    }
+
     /// Decides whether the log prints a line for this event, and returns `None` if the log prints no line. If the log
     /// prints a line, returns the number of omitted lines since the last printed line.
     pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<u64> {

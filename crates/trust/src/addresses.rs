@@ -44,8 +44,8 @@ impl PseudoHeader {
         }
     }
 
-    /// Returns the bytes that the MAC of a message of this kind covers. Returns `None` if a message with these addresses
-    /// cannot have this kind.
+    /// Returns the bytes that the MAC of a message of this kind covers. Returns `None` if a message with these
+    /// addresses cannot have this kind.
     #[inline]
     pub(crate) fn covered(&self, kind: Kind) -> Option<&[u8]> {
         match (kind, self.len) {

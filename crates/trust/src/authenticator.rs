@@ -30,7 +30,7 @@ pub enum Verdict {
     },
     /// The state machine does not get the message.
     Drop(DropReason),
-    /// The message was a challenge or an answer, which the state machine does not get.
+    /// The message was a challenge, an answer, or this node's own broadcast. The state machine does not get it.
     Consume,
 }
 
@@ -166,7 +166,11 @@ impl<A: Copy + Ord> Authenticator<A> {
             return self.drop(DropReason::WrongMac);
         }
         if trailer.boot() == self.boot {
-            return self.drop(DropReason::Reflected);
+            return match kind {
+                // The kernel delivers a broadcast also to its sender.
+                Kind::MessageToAll => Verdict::Consume,
+                _ => self.drop(DropReason::Reflected),
+            };
         }
         let arrival = Arrival {
             now,

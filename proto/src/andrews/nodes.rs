@@ -70,6 +70,11 @@ impl NodeList {
         self.addresses.get(&id).copied()
     }
 
+    /// Returns the ids and addresses of all nodes, in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, SocketAddr)> {
+        self.addresses.iter().map(|(&id, &address)| (id, address))
+    }
+
     /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.addresses.len()

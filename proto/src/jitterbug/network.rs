@@ -38,7 +38,7 @@ impl Network {
     }
 
     /// Returns the destination of datagrams to all nodes.
-    pub(super) fn everybody(&self) -> IpAddr {
+    pub fn everybody(&self) -> IpAddr {
         match self.address {
             // The limited broadcast reaches the link without a broadcast address of the subnet.
             IpAddr::V4(_) if self.prefix > BROADCAST_PREFIX_MAX => Ipv4Addr::BROADCAST.into(),

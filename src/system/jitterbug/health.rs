@@ -1,7 +1,7 @@
-//! A node's verdict on its own health and on its ring: problems, their severity, and remedies.
+//! The problems of a node and of its ring: their severity, and remedies.
 
 use ring_codec::jitterbug::Node;
-use ring_control::{Finding, Verdict};
+use ring_control::Finding;
 use ring_proto::jitterbug::{NodeStatus, Snapshot, State};
 
 use super::starvation::{Starvation, StarvationEvent};
@@ -12,7 +12,11 @@ use crate::system::jitterbug::troubles;
 /// subtracts 1.
 const FAILURE_COUNT_MIN: u32 = 3;
 
-pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvation) -> Verdict {
+pub(super) fn findings(
+    interface: &str,
+    snapshot: &Snapshot,
+    starvation: Starvation,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     if snapshot.address.is_none() {
         findings.push(Finding::new(
@@ -66,5 +70,5 @@ pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvati
     findings.extend(differing.map(|(node, how)| {
         Finding::new(&troubles::NODE_DIFFERS, describe_difference(*node, *how))
     }));
-    Verdict::from_findings(findings)
+    findings
 }

@@ -4,14 +4,18 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
+use ring_host::trust::Trust;
 use ring_host::{DatagramDrops, LastFailure, REBIND_PAUSE, WorkBudget};
 use ring_proto::jitterbug::{Network, NetworkState};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
-use ring_runtime::driver::{Connections, JoinedLink};
+use ring_runtime::driver::{
+    Authenticated, Connections, DatagramAddressing, JoinedLink, Signer, datagrams,
+};
 use ring_runtime::net::{
     Address, Interface, InterfaceWatch, TcpNetwork, TcpOptions, UdpLink, UdpOptions,
 };
+use ring_trust::Authenticator;
 use tracing::{info, warn};
 
 use super::error::Error;
@@ -22,7 +26,14 @@ use crate::system::jitterbug::events;
 /// pass, and connections with unwritten last bytes.
 const CONNECTIONS_MAX: u16 = 64;
 
-pub(super) type Sockets = JoinedLink<UdpLink, Connections<TcpNetwork, SocketAddr>>;
+/// Buffer size for a datagram. The buffer is much larger than the longest message, so that the node recognizes a
+/// datagram that is too long.
+pub(super) const DATAGRAM_BUFFER: usize = 2048;
+
+pub(super) type Sockets = JoinedLink<Datagrams, Connections<TcpNetwork, SocketAddr>>;
+
+/// The socket for datagrams, and the keys that sign them.
+type Datagrams = Authenticated<UdpLink, DatagramAddressing>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct NodeAddress {
@@ -47,6 +58,7 @@ pub(super) struct SegmentLink {
     /// The TCP port. The port is 0 before the system chooses a port. The node keeps the port that the system chose.
     tcp_port: u16,
     watch: InterfaceWatch,
+    trust: Trust,
     sockets: Option<Sockets>,
     node_address: Option<NodeAddress>,
     /// Whether the address is still unknown to the state machine.
@@ -66,7 +78,11 @@ impl SegmentLink {
     ///
     /// # Errors
     /// Fails if there is no such interface, or if a port cannot be used.
-    pub(super) fn open(name: &str, udp_port: u16, tcp_port: u16) -> Result<Self, ring_host::Error> {
+    pub(super) fn open(
+        name: &str,
+        (udp_port, tcp_port): (u16, u16),
+        trust: Trust,
+    ) -> Result<Self, ring_host::Error> {
         let watch =
             InterfaceWatch::new().map_err(ring_host::Error::system("watch the interfaces"))?;
         let list = ring_host::Error::system("list the interfaces");
@@ -80,6 +96,7 @@ impl SegmentLink {
             udp_port,
             tcp_port,
             watch,
+            trust,
             sockets: None,
             node_address: None,
             is_new: false,
@@ -104,6 +121,31 @@ impl SegmentLink {
         &self.watch
     }
 
+    /// Returns the keys of the node; `None` if it has no keys, or while the interface has no address.
+    pub(super) fn signer(&self) -> Option<&Signer<DatagramAddressing>> {
+        self.sockets.as_ref()?.datagrams.signer()
+    }
+
+    /// Returns the keys of the options.
+    pub(super) const fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// Replaces the keys, and logs them. The proofs of the nodes' processes stay.
+    ///
+    /// # Errors
+    /// Fails if the kernel has no random source. Then the keys stay the same.
+    pub(super) fn set_trust(&mut self, trust: Trust) -> Result<(), String> {
+        if let (Some(sockets), Some(address)) = (&mut self.sockets, &self.node_address) {
+            let addressing = addressing(&network(address, self.tcp_port), self.udp_port);
+            trust.apply(&mut sockets.datagrams, |it| signer(it, addressing))?;
+        } else {
+            trust.log(self.trust.keys.is_some());
+        }
+        self.trust = trust;
+        Ok(())
+    }
+
     /// Returns the sockets; `None` while the interface has no address.
     pub(super) const fn sockets(&mut self) -> Option<&mut Sockets> {
         self.sockets.as_mut()
@@ -122,7 +164,7 @@ impl SegmentLink {
     /// Returns the numbers of dropped datagrams.
     pub(super) fn drops(&mut self) -> DatagramDrops {
         let sockets = self.sockets.as_mut();
-        let now = sockets.map(|sockets| DatagramDrops::of(&mut sockets.datagrams));
+        let now = sockets.map(|sockets| DatagramDrops::of(sockets.datagrams.link_mut()));
         self.earlier + now.unwrap_or_default()
     }
 
@@ -277,9 +319,14 @@ impl SegmentLink {
         let (network, port) = TcpNetwork::listen(own, tcp)
             .and_then(|network| network.address().map(|own| (network, own.port())))
             .map_err(failed("TCP port", self.tcp_port))?;
+        let network_of_node = self::network(&node_address, port);
+        let addressing = addressing(&network_of_node, self.udp_port);
+        let authenticator = self.trust.authenticator();
+        let authenticator = authenticator.map_err(failed("UDP port", self.udp_port))?;
+        let signer = authenticator.map(|it| signer(it, addressing));
         self.tcp_port = port;
         self.sockets = Some(JoinedLink {
-            datagrams,
+            datagrams: Authenticated::new(datagrams, signer),
             streams: Connections::new(network, CONNECTIONS_MAX),
         });
         self.node_address = Some(node_address);
@@ -294,15 +341,34 @@ impl SegmentLink {
 
     fn net(&self) -> NetworkState {
         self.node_address
-            .map_or(NetworkState::Down, |node_address| {
-                NetworkState::Up(Network {
-                    address: node_address.address.ip,
-                    prefix: node_address.address.prefix,
-                    scope: node_address.index,
-                    tcp_port: self.tcp_port,
-                })
+            .as_ref()
+            .map_or(NetworkState::Down, |address| {
+                NetworkState::Up(network(address, self.tcp_port))
             })
     }
+}
+
+fn network(node_address: &NodeAddress, tcp_port: u16) -> Network {
+    Network {
+        address: node_address.address.ip,
+        prefix: node_address.address.prefix,
+        scope: node_address.index,
+        tcp_port,
+    }
+}
+
+/// Returns the addresses that the signatures of a node cover.
+fn addressing(network: &Network, udp_port: u16) -> DatagramAddressing {
+    let own = SocketAddr::new(network.address, udp_port);
+    DatagramAddressing::new(own).with_broadcast(network.everybody())
+}
+
+fn signer(
+    authenticator: Authenticator<SocketAddr>,
+    addressing: DatagramAddressing,
+) -> Signer<DatagramAddressing> {
+    let transmit = datagrams::transmit_batch(DATAGRAM_BUFFER);
+    Signer::new(authenticator, addressing, transmit)
 }
 
 /// If the interface can send, chooses one of its addresses for the node. Chooses the address `kept` if the interface

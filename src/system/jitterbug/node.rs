@@ -1,13 +1,17 @@
 //! The parts of a Jitterbug node that the host needs, except the state machine.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use ring_config::Configured;
 use ring_control::jitterbug::{JitterbugRequest, Status};
 use ring_control::{NodeStatus, Request};
 use ring_host::hooks::Hooks;
-use ring_host::{Answer, Error, LateLimits, NETWORK, NodeHealth, Server, ShutDown, System};
+use ring_host::observe::LogOutput;
+use ring_host::trust::RefusedMessages;
+use ring_host::{Answer, Error, LateLimits, NETWORK, NodeHealth, Reload, Server, ShutDown, System};
 use ring_process::Client;
 use ring_proto::jitterbug::{Command, Jitterbug, NetworkState};
 use ring_proto::time::{Instant, Now};
@@ -15,7 +19,9 @@ use ring_runtime::driver::{Environment, NoStore};
 use ring_runtime::wait::{LINK, Reactor};
 use tracing::info;
 
+use super::Options;
 use super::condition::Condition;
+use super::health::findings;
 use super::hook_change::Change;
 use super::link::{SegmentLink, Sockets};
 use super::observers::Observers;
@@ -23,10 +29,16 @@ use super::programs::Programs;
 use super::report;
 use super::service::Service;
 use super::status::status;
+use crate::system::PROGRAM;
 use crate::system::jitterbug::events;
+
+/// The options that change without a restart.
+const ADJUSTABLE: [&str; 3] = ["accept-unsigned", "key-file", "verbose"];
 
 #[derive(Debug)]
 pub(super) struct Node {
+    pub configured: Configured<Options>,
+    pub refused_messages: RefusedMessages<SocketAddr>,
     pub interface: String,
     pub link: SegmentLink,
     pub store: NoStore,
@@ -41,11 +53,18 @@ pub(super) struct Node {
 impl Node {
     fn status(&mut self, machine: &Jitterbug) -> Status {
         let (cut, port) = (self.link.drops().cut, self.link.tcp_port());
+        let mut findings = findings(
+            &self.interface,
+            &machine.snapshot(),
+            self.observers.starvation,
+        );
+        findings.extend(self.refused_messages.finding());
         status(
             &self.interface,
             machine,
             (cut, port),
-            self.observers.starvation,
+            self.link.signer(),
+            findings,
         )
     }
 }
@@ -92,7 +111,7 @@ impl System for Node {
         if news.are_sockets_new
             && let Some(sockets) = self.link.sockets()
         {
-            waiting.add(&sockets.datagrams, LINK)?;
+            waiting.add(sockets.datagrams.link(), LINK)?;
             waiting.add(sockets.streams.network(), LINK)?;
         }
         Ok(Some(news.net))
@@ -139,6 +158,21 @@ impl System for Node {
             .serve_clients(now, server, (machine, ends), history)
     }
 
+    fn reload(&mut self, log: &LogOutput) -> Reload<Command> {
+        let mut options = self.configured.options().clone();
+        ring_host::reload(PROGRAM, &mut self.configured, &ADJUSTABLE, |new| {
+            options.adjust(new);
+            options.check().map_err(|error| error.to_string())?;
+            let trust = options.keys.trust().map_err(|error| error.to_string())?;
+            self.link.set_trust(trust)?;
+            Ok(options)
+        });
+        let verbose = self.configured.options().verbose;
+        log.set_verbose(verbose);
+        self.observers.log.set_verbose(verbose);
+        Reload::Done(None)
+    }
+
     fn on_iteration_end(&mut self, now: Now, _: &Jitterbug) {
         if let Some(hooks) = &mut self.hooks {
             hooks.notify(now.monotonic, &self.observers.history);
@@ -147,6 +181,8 @@ impl System for Node {
 
     fn on_second(&mut self, now: Now) {
         self.health.update_drops(self.link.drops().kernel);
+        self.refused_messages
+            .update(now.monotonic, self.link.signer());
         let history = &mut self.observers.history;
         self.health
             .check_clock(|event, text| history.add_problem(now, event, text));
@@ -200,6 +236,22 @@ impl System for Node {
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool) {
         if let Some(hooks) = &mut self.hooks {
             hooks.finish(now, &self.observers.history, is_over);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args;
+
+    use super::{ADJUSTABLE, Options};
+
+    #[test]
+    fn each_adjustable_option_exists() {
+        let command = Options::augment_args(clap::Command::new("jitterbug"));
+        for name in ADJUSTABLE {
+            let mut options = command.get_arguments();
+            assert!(options.any(|it| it.get_long() == Some(name)), "{name}");
         }
     }
 }

@@ -8,6 +8,7 @@ use ring_config::ConfigOption;
 use ring_control::jitterbug::SYSTEM;
 use ring_control::{NodeName, control_dir};
 use ring_host::LogFormat;
+use ring_host::trust::KeyOptions;
 use ring_proto::jitterbug::{self, Compute, Decide, OptionsError, policy};
 use ring_text::parse_duration;
 
@@ -58,6 +59,7 @@ nodes that differ. A node stores nothing: after a restart, it has no data until 
     "                                    jitterbug\n",
     "\nSignals:\n",
     "  SIGTERM, SIGINT  hand the token over, then exit; a second signal exits at once\n",
+    "  SIGHUP           read the configuration file and the key file again\n",
     "  SIGUSR1          log the status\n",
     "\nEnvironment of a hook (unknown values are empty):\n",
     "  RINGD_EVENT         started, state_changed or stopped\n",
@@ -120,6 +122,10 @@ pub struct Options {
         value_parser = parse_port
     )]
     pub udp_port: u16,
+
+    /// The options for signed messages.
+    #[command(flatten)]
+    pub keys: KeyOptions,
 
     /// Take the token at this TCP port, or any free port (0)
     ///
@@ -273,8 +279,9 @@ impl Options {
     /// Checks that the options can work together.
     ///
     /// # Errors
-    /// Fails if the machine refuses the options.
+    /// Fails if the options cannot work together.
     pub fn check(&self) -> Result<(), ring_host::Error> {
+        self.keys.check()?;
         let checked = self.of_machine().check();
         checked.map_err(|error| unusable(&error))
     }
@@ -323,6 +330,12 @@ impl Options {
             waits_if_missing: self.wait_for_interface,
             log_format: self.log_format,
         }
+    }
+
+    /// Takes over the values that can change while the daemon runs.
+    pub(super) fn adjust(&mut self, new: &Self) {
+        self.keys.clone_from(&new.keys);
+        self.verbose = new.verbose;
     }
 
     /// Returns the same options for an interface with another name.

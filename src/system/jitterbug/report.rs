@@ -53,13 +53,12 @@ mod tests {
     use ring_proto::jitterbug::{Jitterbug, Options};
 
     use super::{details, state_line};
-    use crate::system::jitterbug::starvation::Starvation;
     use crate::system::jitterbug::status::status;
 
     #[test]
     fn the_first_line_is_the_nodes_state_and_the_others_are_details() {
         let machine = Jitterbug::new(Options::default(), 1).unwrap();
-        let mut status = status("eth0", &machine, (2, None), Starvation::default());
+        let mut status = status("eth0", &machine, (2, None), None, Vec::new());
         status.token_id = 7;
         assert_eq!(
             state_line(&status),

@@ -5,7 +5,8 @@ use std::env;
 use ring_config::Configured;
 use ring_host::hooks::{self, HookSources, Hooks};
 use ring_host::program::Launcher;
-use ring_host::{Host, NodeHealth};
+use ring_host::trust::RefusedMessages;
+use ring_host::{Host, NodeHealth, readable_directories};
 use ring_process::capabilities;
 use ring_process::sandbox::{Files, Sandbox};
 use ring_proto::jitterbug::{self, Compute, Decide, Jitterbug};
@@ -16,7 +17,7 @@ use tracing::info;
 use super::Options;
 use super::commands;
 use super::history::History;
-use super::link::SegmentLink;
+use super::link::{DATAGRAM_BUFFER, SegmentLink};
 use super::node::Node;
 use super::observers::Observers;
 use super::options::unusable;
@@ -27,15 +28,11 @@ use crate::system::PROGRAM;
 use crate::system::jitterbug::events;
 use crate::system::jitterbug::observe::Log;
 
-/// Buffer size for a datagram. The buffer is much larger than the longest message, so that the node recognizes a
-/// datagram that is too long.
-const DATAGRAM_BUFFER: usize = 2048;
-
 /// Runs a node until its requested shutdown is complete.
 ///
 /// # Errors
 /// Fails if the node cannot start, or if a system call fails that always succeeds on a healthy system.
-pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
+pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     let options = configured.options();
     options.check()?;
     let own = options.of_machine();
@@ -45,7 +42,12 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
     let launcher = start_launcher(options)?;
     let programs = start_programs(options, &own)?;
     let options = &options.with_interface(options.interface_request().find()?);
-    let link = SegmentLink::open(&options.interface, options.udp_port, options.tcp_port)?;
+    let trust = options
+        .keys
+        .trust()
+        .map_err(|error| ring_host::Error::Usage(error.to_string()))?;
+    let ports = (options.udp_port, options.tcp_port);
+    let link = SegmentLink::open(&options.interface, ports, trust)?;
     let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
     let machine = Jitterbug::new(own, seed).map_err(|error| unusable(&error))?;
     let host = Host::start(
@@ -55,9 +57,10 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         None,
-        sandbox(programs.is_some()),
+        sandbox(&configured, programs.is_some()),
     )?;
     log_start(options);
+    link.trust().log(false);
     let observers = Observers {
         log: Log::new(options.verbose),
         history: History::new(host.start_time()),
@@ -65,6 +68,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         starvation: Starvation::default(),
     };
     let node = Node {
+        refused_messages: RefusedMessages::default(),
         interface: options.interface.clone(),
         link,
         store: NoStore,
@@ -73,13 +77,15 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         health: NodeHealth::new(PROGRAM, "datagrams"),
         service: Service::new(&options.interface),
         programs,
+        configured,
     };
     let received = datagrams::receive_batch(DATAGRAM_BUFFER);
     let transmit = datagrams::transmit_batch(DATAGRAM_BUFFER);
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 
-fn sandbox(has_programs: bool) -> Sandbox {
+fn sandbox(configured: &Configured<Options>, has_programs: bool) -> Sandbox {
+    let keys = configured.options().keys.key_file.as_ref();
     Sandbox {
         capabilities: capabilities::PORTS,
         // For datagrams and connections, for the journal and clients, and for the look-up of the interface.
@@ -90,9 +96,10 @@ fn sandbox(has_programs: bool) -> Sandbox {
             libc::AF_NETLINK,
         ],
         files: Files {
+            reads_everything: false,
+            read: readable_directories(configured, keys),
             // The files for the command of --decide.
             write: has_programs.then(env::temp_dir).into_iter().collect(),
-            ..Files::default()
         },
     }
 }

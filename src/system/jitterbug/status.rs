@@ -1,31 +1,37 @@
 //! Creates the status from the state machine.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use ring_codec::jitterbug::Node;
-use ring_control::Verdict;
 use ring_control::jitterbug::{CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status};
+use ring_control::{Finding, Verdict};
+use ring_host::trust::{key_ids, trust_status, unproven_counts};
 use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason};
+use ring_runtime::driver::{DatagramAddressing, Signer};
 use ring_text::hex;
-
-use super::health::verdict;
-use super::starvation::Starvation;
 
 /// Maximum number of bytes of data in a status.
 const SHOWN_DATA_MAX: usize = 256;
 
-/// Returns the node's view of itself and of its ring. `cut` is the number of datagrams that the link has truncated, and
-/// `tcp_port` is the port at which it listens.
+/// Returns the node's view of itself and of its ring, and its problems. `cut` is the number of datagrams that the link
+/// has truncated, and `tcp_port` is the port at which it listens.
 pub(super) fn status(
     interface: &str,
     machine: &Jitterbug,
     (cut, tcp_port): (u64, Option<u16>),
-    starvation: Starvation,
+    signer: Option<&Signer<DatagramAddressing>>,
+    findings: Vec<Finding>,
 ) -> Status {
     let snapshot = machine.snapshot();
     let data = machine.data();
     let (text, digits) = preview(data);
-    let Verdict { health, troubles } = verdict(interface, &snapshot, starvation);
+    let Verdict { health, troubles } = Verdict::from_findings(findings);
+    let keys = key_ids(signer);
+    let key_of = |node: &Node| {
+        keys.get(&SocketAddr::new(node.ip, snapshot.udp_port))
+            .copied()
+    };
     Status {
         protocol: SYSTEM.to_owned(),
         interface: interface.to_owned(),
@@ -34,24 +40,30 @@ pub(super) fn status(
         tcp_port: snapshot.tcp_port.or(tcp_port),
         state: snapshot.state.name().to_owned(),
         token_id: snapshot.token_id,
-        nodes: snapshot.nodes.iter().map(list_entry).collect(),
+        nodes: snapshot
+            .nodes
+            .iter()
+            .map(|it| list_entry(it, key_of(&it.node)))
+            .collect(),
         to_add: snapshot.to_add.iter().map(node).collect(),
         node_list_hash: snapshot.node_list_hash,
         lease_ms: u64::try_from(machine.lease().as_millis()).unwrap_or(u64::MAX),
+        trust: trust_status(signer),
         health,
         troubles,
         data: text,
         data_hex: digits,
         data_len: data.len(),
-        counters: counters(machine, cut),
+        counters: counters(machine, cut, unproven_counts(signer)),
     }
 }
 
-fn list_entry(status: &NodeStatus) -> EntryStatus {
+fn list_entry(status: &NodeStatus, key: Option<u32>) -> EntryStatus {
     let NodeEntry { address, port } = node(&status.node);
     EntryStatus {
         address,
         port,
+        key,
         penalty: Penalty {
             threshold: status.threshold,
             count: status.count,
@@ -74,7 +86,7 @@ fn preview(data: &[u8]) -> (Option<String>, String) {
     (text, hex::encode(first))
 }
 
-fn counters(machine: &Jitterbug, cut: u64) -> CountersStatus {
+fn counters(machine: &Jitterbug, cut: u64, unproven: BTreeMap<String, u64>) -> CountersStatus {
     let counters = machine.counters();
     let plain = counters
         .plain()
@@ -87,6 +99,7 @@ fn counters(machine: &Jitterbug, cut: u64) -> CountersStatus {
     CountersStatus {
         plain: plain.collect(),
         dropped: BTreeMap::from(dropped),
+        unproven,
     }
 }
 
@@ -97,7 +110,7 @@ mod tests {
     use ring_proto::jitterbug::{Jitterbug, Options};
     use serde_json::Value;
 
-    use super::{Starvation, preview, status};
+    use super::{preview, status};
     use ring_control::NodeStatus;
 
     #[test]
@@ -120,7 +133,7 @@ mod tests {
     #[test]
     fn a_status_has_the_keys_of_its_page_and_no_others() {
         let machine = Jitterbug::new(Options::default(), 1).unwrap();
-        let status = NodeStatus::from(&status("eth0", &machine, (3, None), Starvation::default()));
+        let status = NodeStatus::from(&status("eth0", &machine, (3, None), None, Vec::new()));
         let json: Value = status.json().decode().unwrap();
         let names = |of: &Value| {
             let keys = of.as_object().unwrap().keys().cloned();
@@ -128,11 +141,11 @@ mod tests {
         };
         let sorted = |words: &str| words.split_whitespace().map(str::to_owned).collect();
         let expected = "protocol interface address udp_port tcp_port state token_id nodes to_add node_list_hash \
-            lease_ms health troubles data data_hex data_len counters";
+            lease_ms trust health troubles data data_hex data_len counters";
         assert_eq!(names(&json), sorted(expected));
         let expected = "tr1_sent tr1_received tr2_sent tr2_received restores restores_won taken merged absorbed \
             passes_done passes_failed passes_unknown passes_aborted announcements stalls computes compute_failures \
-            decisions decide_failures nodes_refused dropped";
+            decisions decide_failures nodes_refused dropped unproven";
         assert_eq!(names(&json["counters"]), sorted(expected));
         assert_eq!(json["protocol"], "jitterbug");
         assert_eq!(json["counters"]["dropped"]["trailing"], 3);

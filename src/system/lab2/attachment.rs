@@ -176,19 +176,16 @@ impl Attachment {
         self.link.signer()
     }
 
-    /// Replaces the keys. The proofs of the members' processes stay.
+    /// Replaces the keys, and logs them. The proofs of the members' processes stay.
     ///
     /// # Errors
     /// Fails if the kernel has no random source. Then the keys stay the same.
-    pub(super) fn set_trust(&mut self, trust: &Trust) -> io::Result<()> {
+    pub(super) fn set_trust(&mut self, trust: &Trust) -> Result<(), String> {
         let before = self.signature_len();
-        if let (Some(signer), Some(keys)) = (self.link.signer_mut(), &trust.keys) {
-            let authenticator = signer.authenticator_mut();
-            authenticator.set_keyring(keys, trust.accepts_unsigned);
-        } else {
-            let signer = signer(trust, self.addressing())?;
-            self.link.set_signer(signer);
-        }
+        let addressing = self.addressing();
+        trust.apply(&mut self.link, |authenticator| {
+            Signer::of_frames(authenticator, addressing)
+        })?;
         self.has_new_room |= self.signature_len() != before;
         Ok(())
     }

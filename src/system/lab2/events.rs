@@ -21,8 +21,6 @@ log_events! {
         "the interface is up but refuses every frame";
     CLOCK_AHEAD "clock_ahead" [WARN] []
         "the clock of this machine is ahead of the ring's tokens";
-    CONFIG_RELOADED "config_reloaded" [INFO WARN] []
-        "the daemon has read the configuration file after SIGHUP; at level WARN, some new values need a restart";
     CONSTANTS_APART "constants_apart" [WARN] ["mac"]
         "the times of a node differ from the ring's times by a factor of more than 10, so the node owns no token";
     CONSTANTS_NEAR "constants_near" [INFO] ["mac"]

@@ -1,12 +1,11 @@
 //! Reads the configuration file of a running node again.
 
-use ring_config::{Changes, Configured};
+use ring_config::Configured;
 use ring_proto::lab2::{Adjustment, Command};
-use tracing::{info, warn};
 
+use super::Options;
 use super::attachment::Attachment;
-use super::{Options, events};
-use crate::system::events as shared_events;
+use crate::system::PROGRAM;
 
 /// The options that change without a restart.
 const ADJUSTABLE: [&str; 11] = [
@@ -29,66 +28,21 @@ pub(super) fn reload(
     configured: &mut Configured<Options>,
     attachment: &mut Attachment,
 ) -> Option<Command> {
-    match try_reload(configured, attachment) {
-        Ok(changes) => {
-            log(&changes);
-            let constants = configured.options().constants();
-            (!changes.adopted.is_empty()).then_some(Command::Adjust(Adjustment {
-                idle_hold: constants.idle_hold,
-                expect: constants.expect,
-                forget: constants.forget,
-                preference: configured.options().prefer,
-            }))
-        }
-        Err(error) => {
-            warn!(
-                event = shared_events::CONFIG_REFUSED,
-                "the daemon keeps its options and its keys: {error}"
-            );
-            None
-        }
-    }
-}
-
-fn try_reload(
-    configured: &mut Configured<Options>,
-    attachment: &mut Attachment,
-) -> Result<Changes, String> {
-    let new = configured.reload().map_err(|error| error.to_string())?;
-    if let (Some(file), None) = (configured.status().file, new.status().file) {
-        return Err(format!(
-            "the configuration file {file} is missing; put it back, or restart ringd without it"
-        ));
-    }
     let mut options = configured.options().clone();
-    options.adjust(new.options());
-    options.check().map_err(|error| error.to_string())?;
-    let trust = options.keys.trust().map_err(|error| error.to_string())?;
-    let had_keys = attachment.signer().is_some();
-    let adopted = attachment.set_trust(&trust);
-    adopted.map_err(|error| format!("cannot draw a random number: {error}; try again"))?;
-    trust.log(had_keys);
-    Ok(configured.adopt(new, &ADJUSTABLE, options))
-}
-
-fn log(Changes { adopted, pending }: &Changes) {
-    let adopted = if adopted.is_empty() {
-        "no option got a new value".to_owned()
-    } else {
-        format!("now in force: {}", adopted.join(", "))
-    };
-    if pending.is_empty() {
-        info!(
-            event = events::CONFIG_RELOADED,
-            "read the configuration again: {adopted}"
-        );
-    } else {
-        let pending = pending.join(", ");
-        warn!(
-            event = events::CONFIG_RELOADED,
-            "read the configuration again: {adopted}; restart ringd to use {pending}"
-        );
-    }
+    let has_changed = ring_host::reload(PROGRAM, configured, &ADJUSTABLE, |new| {
+        options.adjust(new);
+        options.check().map_err(|error| error.to_string())?;
+        let trust = options.keys.trust().map_err(|error| error.to_string())?;
+        attachment.set_trust(&trust)?;
+        Ok(options)
+    });
+    let constants = configured.options().constants();
+    has_changed.then_some(Command::Adjust(Adjustment {
+        idle_hold: constants.idle_hold,
+        expect: constants.expect,
+        forget: constants.forget,
+        preference: configured.options().prefer,
+    }))
 }
 
 #[cfg(test)]

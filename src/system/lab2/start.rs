@@ -1,15 +1,14 @@
 //! Starts a node.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use ring_codec::lab2::Version;
-use ring_config::{Configured, DEFAULT_PATH};
+use ring_config::Configured;
 use ring_control::CONTROL_DIR;
 use ring_host::hooks::{self, HookSources, Hooks};
-use ring_host::trust::{KeySource, RefusedMessages};
-use ring_host::{Host, NodeHealth, note_host_name};
+use ring_host::trust::RefusedMessages;
+use ring_host::{Host, NodeHealth, note_host_name, readable_directories};
 use ring_process::sandbox::{Files, Sandbox};
 use ring_process::{LockError, RingLock, capabilities};
 use ring_proto::lab2::{Constants, HostName, Lab2};
@@ -162,23 +161,14 @@ fn version() -> Version {
 
 fn sandbox(configured: &Configured<Options>, lock: &RingLock) -> Sandbox {
     let state = configured.options().state_dir.as_path();
-    let config = configured.file().unwrap_or(Path::new(DEFAULT_PATH));
-    let config = fs::canonicalize(config).unwrap_or(config.to_owned());
     let keys = configured.options().keys.key_file.as_ref();
-    let keys = keys.and_then(KeySource::directory);
     Sandbox {
         capabilities: capabilities::FRAMES,
         // For the frames, for the journal and clients, and for the look-up of the interface.
         address_families: &[libc::AF_PACKET, libc::AF_UNIX, libc::AF_NETLINK],
         files: Files {
             reads_everything: false,
-            // An editor may replace a file before a reload.
-            read: config
-                .parent()
-                .map(Path::to_owned)
-                .into_iter()
-                .chain(keys)
-                .collect(),
+            read: readable_directories(configured, keys),
             write: [Some(state), lock.directory()]
                 .into_iter()
                 .flatten()

@@ -33,7 +33,7 @@ pub(super) fn status(
     let interface = attachment.interface();
     let heard = machine.heard_about_token();
     let own = interface.mac;
-    let keys = key_ids(now, attachment.signer());
+    let keys = key_ids(attachment.signer());
     let members = machine.members().map(|view| MemberStatus {
         key: keys.get(&view.mac).copied(),
         ..member(now, own, &view)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Health, NodeStatus};
+use crate::{Health, NodeStatus, TrustStatus};
 
 /// The status of a node: the ring as this node knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,9 @@ pub struct Status {
     /// A maximum, in milliseconds: if the event loop was stalled for at most this long, a leading node still leads.
     #[serde(default)]
     pub lease_ms: u64,
+    /// The keys of the node.
+    #[serde(default)]
+    pub trust: TrustStatus,
     /// The health of the node and its ring.
     #[serde(default = "Health::default_when_absent")]
     pub health: Health,
@@ -57,6 +60,10 @@ pub struct EntryStatus {
     pub address: String,
     /// The port of the node's TCP listener.
     pub port: u16,
+    /// The id of the key with which the node signs its datagrams. The id is `null` for this node, if no datagram of the
+    /// node had a valid signature, or if this node has no keys.
+    #[serde(default)]
+    pub key: Option<u32>,
     /// The penalty. If a node has a penalty, leaders skip it in some of its turns.
     pub penalty: Penalty,
 }
@@ -88,6 +95,10 @@ pub struct CountersStatus {
     pub plain: BTreeMap<String, u64>,
     /// Dropped messages by reason.
     pub dropped: BTreeMap<String, u64>,
+    /// Received datagrams whose signature was missing, wrong or used before, by reason (`unsigned`, …). The node
+    /// dropped them, or accepted a part of them because it accepts unsigned messages.
+    #[serde(default)]
+    pub unproven: BTreeMap<String, u64>,
 }
 
 impl From<&Status> for NodeStatus {

@@ -56,6 +56,10 @@ log_events! {
         "the sandbox denied a system call of the daemon";
     CLOCK_UNKNOWN "clock_unknown" [WARN] []
         "the daemon cannot find the clock of leases, so a ringctl in another time namespace cannot take a lock";
+    CONFIG_REFUSED "config_refused" [WARN] []
+        "the daemon cannot use the configuration file or the key file after SIGHUP, and keeps its options and its keys";
+    CONFIG_RELOADED "config_reloaded" [INFO WARN] []
+        "the daemon has read the configuration file after SIGHUP; at level WARN, some new values need a restart";
     CONTROL_SOCKET_MISSING "control_socket_missing" [WARN] []
         "the control socket or the monitor socket was removed, and the daemon cannot make it again";
     CONTROL_SOCKET_RECREATED "control_socket_recreated" [WARN] []

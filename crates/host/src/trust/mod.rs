@@ -11,8 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use ring_control::TrustStatus;
-use ring_proto::time::Instant;
-use ring_runtime::driver::{Addressing, Signer};
+use ring_runtime::driver::{Addressing, Authenticated, Signer};
 use ring_runtime::random_bytes;
 use ring_trust::{Authenticator, DropReason, Keyring};
 use tracing::info;
@@ -59,6 +58,29 @@ impl Trust {
         }
     }
 
+    /// Gives these keys to a link, and logs them. `new_signer` makes a signer for a link that had no keys.
+    ///
+    /// # Errors
+    /// Fails if the kernel has no random source. Then the link keeps its keys.
+    pub fn apply<L, D: Addressing>(
+        &self,
+        link: &mut Authenticated<L, D>,
+        new_signer: impl FnOnce(Authenticator<D::Address>) -> Signer<D>,
+    ) -> Result<(), String> {
+        let had_keys = link.signer().is_some();
+        if let (Some(signer), Some(keys)) = (link.signer_mut(), &self.keys) {
+            let authenticator = signer.authenticator_mut();
+            authenticator.set_keyring(keys, self.accepts_unsigned);
+        } else {
+            let authenticator = self.authenticator();
+            let authenticator = authenticator
+                .map_err(|error| format!("cannot draw a random number: {error}; try again"))?;
+            link.set_signer(authenticator.map(new_signer));
+        }
+        self.log(had_keys);
+        Ok(())
+    }
+
     /// Makes an authenticator with these keys; `None` without keys.
     ///
     /// # Errors
@@ -88,14 +110,10 @@ pub fn trust_status<D: Addressing>(signer: Option<&Signer<D>>) -> TrustStatus {
 }
 
 /// Returns the id of the key of each sender that has a key.
-pub fn key_ids<D: Addressing>(
-    now: Instant,
-    signer: Option<&Signer<D>>,
-) -> BTreeMap<D::Address, u32> {
-    let now = Duration::from_nanos(now.as_nanos());
-    let peers = signer
-        .into_iter()
-        .flat_map(|signer| signer.authenticator().peers(now));
+pub fn key_ids<D: Addressing>(signer: Option<&Signer<D>>) -> BTreeMap<D::Address, u32> {
+    let signers = signer.into_iter();
+    // The time has no influence on the keys.
+    let peers = signers.flat_map(|signer| signer.authenticator().peers(Duration::ZERO));
     let proven = peers.filter_map(|peer| Some((peer.address, peer.key_id?.get())));
     proven.collect()
 }

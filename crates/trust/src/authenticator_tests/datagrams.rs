@@ -1,4 +1,4 @@
-//! Tests of datagrams, whose addresses are not in the message, and of clients with keys of their own.
+//! Tests of datagrams, whose addresses are not in the message, and of client keys.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -124,6 +124,18 @@ fn a_datagram_to_all_counts_once_at_each_node() {
     assert_eq!(key_of(third.open(1, &signed)), Some(7));
     assert_eq!(third.open(1, &signed), Verdict::Drop(DropReason::Replayed));
     assert_eq!(right.open(3, &signed), Verdict::Drop(DropReason::WrongMac));
+    // The kernel delivers a broadcast also to its sender.
+    let own = PseudoHeader::to_all(address(1));
+    let origin = Origin {
+        address: 1,
+        header: own,
+        is_client: false,
+    };
+    let signed = left.seal_to_all();
+    let verdict = left
+        .authenticator
+        .open(millis(9), Duration::ZERO, &origin, &signed);
+    assert_eq!(verdict, Verdict::Consume);
     // A frame contains its receivers, so there are no frames of this kind.
     let verdict = right.authenticator.open(
         millis(9),

@@ -43,6 +43,11 @@ impl Log {
         }
     }
 
+    /// Sets whether the log also contains turns of the token, and dropped datagrams and exchanges.
+    pub(crate) const fn set_verbose(&mut self, verbose: bool) {
+        self.verbose = verbose;
+    }
+
     pub(crate) const fn is_verbose(&self) -> bool {
         self.verbose
     }
