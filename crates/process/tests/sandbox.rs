@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
+use nix::sys::signal::{Signal, raise};
 use ring_process::capabilities::CapabilitySet;
 use ring_process::helper;
 use ring_process::sandbox::{Files, Sandbox, take_denied_call};
@@ -129,6 +130,17 @@ fn a_denied_call_is_reported_once() {
     });
     let ptrace = libc::SYS_ptrace;
     assert_eq!(lines, [format!("None true [Some({ptrace}), None]")]);
+}
+
+/// `kill -SYS` must not change the registers of a thread that made no denied call.
+#[test]
+fn a_signal_of_a_person_is_no_denied_call() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = in_sandbox(directory.path(), || {
+        let sent = raise(Signal::SIGSYS);
+        vec![format!("{sent:?} {:?}", take_denied_call())]
+    });
+    assert_eq!(lines, ["Ok(()) None"]);
 }
 
 /// A page of memory that becomes executable would let an attacker add code.

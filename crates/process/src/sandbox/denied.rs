@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal};
 
+/// The code of a signal that the kernel sends for a denied call (`SYS_SECCOMP`).
+const DENIED_CALL: libc::c_int = 1;
+
 /// The value of [`LAST_DENIED`] when there is no denied call.
 const NO_CALL: i64 = -1;
 
@@ -44,7 +47,13 @@ pub(super) fn handle() -> io::Result<()> {
     Ok(signal.thread_unblock()?)
 }
 
-extern "C" fn on_denied(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+extern "C" fn on_denied(_: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel calls a handler with SA_SIGINFO with information that is valid until the handler returns.
+    let code = unsafe { (*info).si_code };
+    if code != DENIED_CALL {
+        // A person sent the signal. The thread made no denied call, so its registers contain other values.
+        return;
+    }
     // SAFETY: the kernel calls a handler with SA_SIGINFO with a context that is valid until the handler returns.
     let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
     let call = Call::of(context);
