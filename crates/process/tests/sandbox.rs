@@ -4,30 +4,41 @@
     reason = "no crate makes system calls that a program must not make"
 )]
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 
+use nix::sys::prctl;
 use nix::sys::signal::{Signal, raise};
+use nix::unistd::{Uid, geteuid, setuid};
 use ring_process::capabilities::CapabilitySet;
 use ring_process::helper;
 use ring_process::sandbox::{Files, Sandbox, take_denied_call};
 
-/// Runs `attempts` in a helper process within the sandbox of a ring. The daemon may write in `directory`. Returns the
-/// lines that `attempts` returned.
-fn in_sandbox(directory: &Path, attempts: impl FnOnce() -> Vec<String>) -> Vec<String> {
-    let sandbox = Sandbox {
+const NOBODY: u32 = 65534;
+
+/// Returns the sandbox of a ring. The daemon may write in `directory`.
+fn sandbox(directory: &Path) -> Sandbox {
+    Sandbox {
         capabilities: CapabilitySet::NET_RAW,
         address_families: &[libc::AF_PACKET, libc::AF_UNIX, libc::AF_NETLINK],
         files: Files {
             write: vec![directory.to_owned()],
             ..Files::default()
         },
-    };
+    }
+}
+
+/// Runs `attempts` in a helper process within the sandbox of a ring. The daemon may write in `directory`. Returns the
+/// lines that `attempts` returned.
+fn in_sandbox(directory: &Path, attempts: impl FnOnce() -> Vec<String>) -> Vec<String> {
+    let sandbox = sandbox(directory);
     let helper = helper::start(c"sandboxed", |mut parent: UnixStream| {
         let mut lines: Vec<String> = match sandbox.enter() {
             Ok(missing) => missing.iter().map(|it| format!("{it:?}")).collect(),
@@ -130,6 +141,74 @@ fn a_denied_call_is_reported_once() {
     });
     let ptrace = libc::SYS_ptrace;
     assert_eq!(lines, [format!("None true [Some({ptrace}), None]")]);
+}
+
+/// The numbers of these processes are not the daemon's number, so a daemon of root would have the permission.
+#[test]
+fn no_call_signals_or_limits_another_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = std::process::id();
+    let file = File::open("/proc/self/status").unwrap();
+    let lines = in_sandbox(directory.path(), || {
+        let number = libc::c_long::from(other);
+        let limit = 0;
+        // SAFETY: signal 0 only checks the permission. The kernel writes no limit, because both pointers are null.
+        let done = unsafe {
+            [
+                libc::syscall(libc::SYS_tgkill, number, number, 0),
+                libc::syscall(libc::SYS_tkill, number, 0),
+                libc::syscall(libc::SYS_prlimit64, number, libc::RLIMIT_CPU, limit, limit),
+                libc::c_long::from(libc::fcntl(file.as_raw_fd(), libc::F_SETOWN, other)),
+                libc::c_long::from(libc::raise(0)),
+            ]
+        };
+        done.map(|done| done.to_string()).to_vec()
+    });
+    assert_eq!(lines, ["-1", "-1", "-1", "-1", "0"]);
+}
+
+/// Landlock does not limit these calls. With them, a daemon of root could add the set-user-id bit to a shell.
+#[test]
+fn the_mode_and_owner_of_a_file_do_not_change_by_its_path() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("program");
+    fs::write(&path, "").unwrap();
+    let lines = in_sandbox(directory.path(), || {
+        let set = |mode| Permissions::from_mode(mode);
+        let file = File::open(&path).unwrap();
+        vec![
+            outcome("chmod", fs::set_permissions(&path, set(0o777))),
+            outcome("chown", chown(&path, None, Some(0))),
+            outcome("set-user-id", file.set_permissions(set(0o4755))),
+            outcome("set-group-id", file.set_permissions(set(0o2755))),
+            outcome("fchmod", file.set_permissions(set(0o640))),
+        ]
+    });
+    let denied = |name: &str| format!("{name} {:?}", Some(libc::EPERM));
+    let mut expected = ["chmod", "chown", "set-user-id", "set-group-id"]
+        .map(denied)
+        .to_vec();
+    expected.push("fchmod None".to_owned());
+    assert_eq!(lines, expected);
+}
+
+/// A core dump would contain the keys. The files in `/proc` of a process without core dumps belong to root.
+#[test]
+fn the_kernel_makes_no_core_dump() {
+    let directory = tempfile::tempdir().unwrap();
+    let owner = || fs::metadata("/proc/self/status").unwrap().uid();
+    let helper = helper::start(c"sandboxed", |mut parent: UnixStream| {
+        if geteuid().is_root() {
+            setuid(Uid::from_raw(NOBODY)).unwrap();
+        }
+        prctl::set_dumpable(true).unwrap();
+        let before = owner();
+        sandbox(directory.path()).enter().unwrap();
+        let _ = write!(parent, "{} {}", before != 0, owner());
+    });
+    let mut owners = String::new();
+    helper.unwrap().read_to_string(&mut owners).unwrap();
+    assert_eq!(owners, "true 0");
 }
 
 /// `kill -SYS` must not change the registers of a thread that made no denied call.

@@ -10,6 +10,8 @@ mod system_calls;
 
 use std::io;
 
+use nix::sys::prctl;
+
 use crate::capabilities::{self, CapabilitySet};
 
 pub use denied::take_denied_call;
@@ -45,6 +47,8 @@ impl Sandbox {
     pub fn enter(&self) -> io::Result<Vec<MissingLimit>> {
         // The order matters: the rules for files need open files, and the filter forbids the calls that set the other
         // limits.
+        // A core dump would contain keys, and an operator may send it to others.
+        prctl::set_dumpable(false)?;
         let files = self.files.restrict().err().map(|why| MissingLimit {
             limit: "access to files",
             why,

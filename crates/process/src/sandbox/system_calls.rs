@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
 use std::fmt::Display;
+use std::iter;
+use std::process;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -22,9 +24,8 @@ const MEMORY: [i64; 4] = [
     libc::SYS_mremap,
     libc::SYS_munmap,
 ];
-/// Threads of this process, and their end. `tgkill` and `tkill` end the process after a panic. A second filter permits
-/// `clone` only for threads.
-const THREADS: [i64; 18] = [
+/// Threads of this process, and their end. A second filter permits `clone` only for threads.
+const THREADS: [i64; 16] = [
     libc::SYS_clone,
     libc::SYS_clone3,
     libc::SYS_exit,
@@ -41,8 +42,6 @@ const THREADS: [i64; 18] = [
     libc::SYS_sched_yield,
     libc::SYS_set_robust_list,
     libc::SYS_sigaltstack,
-    libc::SYS_tgkill,
-    libc::SYS_tkill,
 ];
 /// Clocks and timers.
 const TIME: [i64; 8] = [
@@ -56,7 +55,7 @@ const TIME: [i64; 8] = [
     libc::SYS_timerfd_settime,
 ];
 /// Values of this process and of the machine.
-const VALUES: [i64; 11] = [
+const VALUES: [i64; 10] = [
     libc::SYS_getcwd,
     libc::SYS_getegid,
     libc::SYS_geteuid,
@@ -65,7 +64,6 @@ const VALUES: [i64; 11] = [
     libc::SYS_getrandom,
     libc::SYS_getrusage,
     libc::SYS_getuid,
-    libc::SYS_prlimit64,
     libc::SYS_sysinfo,
     libc::SYS_uname,
 ];
@@ -79,12 +77,11 @@ const WAITS: [i64; 7] = [
     libc::SYS_ppoll,
     libc::SYS_pselect6,
 ];
-/// Open files, pipes and sockets.
-const STREAMS: [i64; 12] = [
+/// Open files, pipes and sockets. `fcntl` has a condition.
+const STREAMS: [i64; 11] = [
     libc::SYS_close,
     libc::SYS_dup,
     libc::SYS_dup3,
-    libc::SYS_fcntl,
     libc::SYS_lseek,
     libc::SYS_pipe2,
     libc::SYS_pread64,
@@ -112,19 +109,16 @@ const SOCKETS: [i64; 14] = [
     libc::SYS_setsockopt,
 ];
 /// Files: the state, recordings, histories, the control socket, and the database of the board. The kernel also checks
-/// the paths.
-const FILES: [i64; 26] = [
+/// the paths. It does not check the paths of `chmod` and `chown`, so these calls are not in the list. SQLite and the
+/// daemons use the forms for open files. The monitor socket needs `setxattr`, because it cannot be opened.
+const FILES: [i64; 22] = [
     libc::SYS_faccessat,
     libc::SYS_faccessat2,
     libc::SYS_fadvise64,
     libc::SYS_fallocate,
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
     libc::SYS_fchown,
-    libc::SYS_fchownat,
     libc::SYS_fdatasync,
     libc::SYS_flock,
-    libc::SYS_fsetxattr,
     libc::SYS_fstat,
     libc::SYS_fstatfs,
     libc::SYS_fsync,
@@ -145,11 +139,9 @@ const MORE_SOCKET_AND_FILE_CALLS: [i64; 3] =
     [libc::SYS_shutdown, libc::SYS_statfs, libc::SYS_umask];
 /// Older forms of the calls above, which `x86_64` still has. musl uses most of them.
 #[cfg(target_arch = "x86_64")]
-const OLDER_FORMS: [i64; 16] = [
+const OLDER_FORMS: [i64; 14] = [
     libc::SYS_accept,
     libc::SYS_access,
-    libc::SYS_chmod,
-    libc::SYS_chown,
     libc::SYS_epoll_wait,
     libc::SYS_link,
     libc::SYS_lstat,
@@ -181,9 +173,14 @@ const IOCTL_REQUESTS: [u64; 6] = [
     libc::SIOCGIFMTU as u64,
     libc::SIOCGIFNAME as u64,
 ];
+/// The operation of `fcntl` that sets the owner of a descriptor. The crate does not have this number.
+const F_SETOWN_EX: libc::c_int = 15;
 /// The operations of `prctl`: the name and the timer slack of a thread, and the names of memory areas.
 const PRCTL_OPERATIONS: [libc::c_int; 3] =
     [libc::PR_SET_NAME, libc::PR_SET_TIMERSLACK, libc::PR_SET_VMA];
+
+/// The bits of a file's mode that let a program run as the file's owner or group.
+const SET_ID_BITS: u64 = 0o6000;
 
 /// Limits the system calls of the calling thread, and of the threads that it starts later.
 pub(super) fn restrict(
@@ -253,6 +250,16 @@ fn permit_list(
         libc::SYS_prctl,
         one_of(0, PRCTL_OPERATIONS.into_iter().map(bits))?,
     );
+    // After a panic, a thread ends the process with one of these calls. On musl, all threads but the first use `tkill`
+    // with their own number. Then the denied call ends the process, because musl blocks signals around it.
+    let own = u64::from(process::id());
+    for call in [libc::SYS_tgkill, libc::SYS_tkill] {
+        rules.insert(call, one_of(0, iter::once(own))?);
+    }
+    rules.insert(libc::SYS_prlimit64, one_of(0, iter::once(0))?);
+    // The owner of a descriptor gets signals. It may be another process.
+    rules.insert(libc::SYS_fcntl, none_of(1, [libc::F_SETOWN, F_SETOWN_EX])?);
+    rules.insert(libc::SYS_fchmod, vec![has_bits(1, SET_ID_BITS, 0)?]);
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         // The resolver of glibc loads libraries when it first resolves a name.
         let condition = (!may_load_code).then(|| has_bits(2, bits(libc::PROT_EXEC), 0));
@@ -282,6 +289,19 @@ fn one_of(
         SeccompRule::new(vec![condition])
     };
     values.map(rule).collect()
+}
+
+/// Returns the rule that permits all values of an argument except these.
+fn none_of(
+    argument: u8,
+    values: [libc::c_int; 2],
+) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let differs = |value| {
+        let length = SeccompCmpArgLen::Dword;
+        SeccompCondition::new(argument, length, SeccompCmpOp::Ne, bits(value))
+    };
+    let conditions: Result<_, _> = values.into_iter().map(differs).collect();
+    Ok(vec![SeccompRule::new(conditions?)?])
 }
 
 /// Returns the rule that permits the value `bits` of the bits `mask` of an argument.
