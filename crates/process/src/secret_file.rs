@@ -1,6 +1,6 @@
 //! Text files with secrets, such as keys.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::OFlag;
 use rustix::process::geteuid;
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::private_files::find_changeable_part;
 
@@ -70,8 +71,8 @@ pub enum SecretFileError {
 /// A file that was read.
 #[derive(Debug)]
 pub struct SecretFile {
-    /// The contents.
-    pub text: String,
+    /// The contents. They are overwritten when this value is dropped.
+    pub text: Zeroizing<String>,
     /// The owner of the file.
     pub owner: u32,
 }
@@ -107,15 +108,29 @@ pub fn read(path: &Path, len_max: u64, owner: Owner) -> Result<SecretFile, Secre
     {
         return Err(SecretFileError::Changeable(part));
     }
-    let mut text = Vec::new();
-    let mut file = file.take(len_max + 1);
-    file.read_to_end(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > len_max {
-        return Err(SecretFileError::TooLong(len_max));
-    }
-    let text = String::from_utf8(text).map_err(|_| SecretFileError::NotText)?;
+    let text = read_text(&file, len_max)?;
     let owner = found.uid();
     Ok(SecretFile { text, owner })
+}
+
+fn read_text(mut file: &File, len_max: u64) -> Result<Zeroizing<String>, SecretFileError> {
+    let len_max_usize = usize::try_from(len_max).unwrap_or(usize::MAX);
+    // A buffer that grows would leave its contents in memory.
+    let mut bytes = Zeroizing::new(vec![0; len_max_usize.saturating_add(1)]);
+    let mut len = 0;
+    while len < bytes.len() {
+        match file.read(&mut bytes[len..]) {
+            Ok(0) => break,
+            Ok(count) => len += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(SecretFileError::Unreadable(error)),
+        }
+    }
+    if len > len_max_usize {
+        return Err(SecretFileError::TooLong(len_max));
+    }
+    let text = str::from_utf8(&bytes[..len]).map_err(|_| SecretFileError::NotText)?;
+    Ok(Zeroizing::new(text.to_owned()))
 }
 
 fn check_owner(user: u32, owner: u32) -> Result<(), SecretFileError> {
@@ -150,7 +165,7 @@ mod tests {
         for mode in [0o600, 0o400] {
             let path = make(folder.path(), b"secret", mode);
             let file = read(&path, 6, Owner::Own).unwrap();
-            assert_eq!((&*file.text, file.owner), ("secret", geteuid().as_raw()));
+            assert_eq!((&**file.text, file.owner), ("secret", geteuid().as_raw()));
             fs::remove_file(path).unwrap();
         }
     }
