@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Stdio};
 
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use ring_process::{Tree, child};
 use rustix::process::{PidfdFlags, pidfd_open};
@@ -48,6 +49,8 @@ fn answer(
     let reply = match (request, process) {
         (Request::Find { reloads }, _) => Reply::Found(programs.find(reloads)),
         (Request::Start { launch, has_input }, process) => {
+            *process = None;
+            reap();
             match start(programs, &launch, has_input, descriptors) {
                 Ok((started, exit)) => {
                     *process = Some(started);
@@ -73,6 +76,13 @@ fn answer(
         (_, None) => Reply::Failed("no program was started".to_owned()),
     };
     (reply, None)
+}
+
+/// Waits for programs that did not end in time but have ended since.
+fn reap() {
+    while let Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) =
+        waitpid(None, Some(WaitPidFlag::WNOHANG))
+    {}
 }
 
 /// Starts a program. Returns a descriptor that becomes readable when the program ends.
