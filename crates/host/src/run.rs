@@ -238,6 +238,7 @@ impl<S: System> Daemon<S> {
         if let Some(jobs) = &self.jobs {
             jobs.join(is_over);
         }
+        log_denied_call();
         info!(event = events::STOPPED, "stopped");
         result
     }

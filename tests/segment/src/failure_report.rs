@@ -28,6 +28,17 @@ pub(crate) fn show_log(name: String, lines: Arc<Lines>) {
     lock().push(TestRecording::Log(name, lines));
 }
 
+/// Returns the first log line that reports a system call that a daemon's sandbox denied.
+pub(crate) fn find_denied_call() -> Option<String> {
+    let recordings = lock();
+    let logs = recordings.iter().filter_map(|exhibit| match exhibit {
+        TestRecording::Capture(_) => None,
+        TestRecording::Log(_, lines) => Some(lines.all()),
+    });
+    let mut lines = logs.flatten();
+    lines.find(|line| line.contains("the sandbox denied"))
+}
+
 /// Forgets all recordings after the test passes or its failure is reported.
 pub(crate) fn clear() {
     lock().clear();
