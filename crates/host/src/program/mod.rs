@@ -76,7 +76,7 @@ pub enum End {
 /// Runs a program until it ends or must end. Calls `say` for each line of output that is not captured.
 ///
 /// # Errors
-/// Fails if the program cannot be started.
+/// Fails if the program cannot be started, or if the launcher ends, which ends the program.
 pub fn run(
     launcher: &mut Launcher,
     launch: Launch,
@@ -91,7 +91,7 @@ pub fn run(
         });
     }
     let mut process = Process::start(launcher, launch, options)?;
-    let end = process.run(options, say);
+    let end = process.run(options, say)?;
     let output = process
         .outputs
         .iter_mut()
@@ -254,7 +254,7 @@ impl<'a> Process<'a> {
         })
     }
 
-    fn run(&mut self, options: &RunOptions<'_>, say: &mut dyn FnMut(&str)) -> End {
+    fn run(&mut self, options: &RunOptions<'_>, say: &mut dyn FnMut(&str)) -> io::Result<End> {
         let bell = options.bell;
         let mut sent = SentSignal::Nothing;
         let mut why = End::Late;
@@ -268,7 +268,7 @@ impl<'a> Process<'a> {
             };
             if now < limit {
                 if self.wait(limit - now, bell, say) {
-                    break self.launcher.wait().ok();
+                    break self.launcher.wait()?;
                 }
                 continue;
             }
@@ -283,18 +283,18 @@ impl<'a> Process<'a> {
                     self.launcher.kill();
                     SentSignal::Killed(now)
                 }
-                SentSignal::Killed(_) => return End::Stuck,
+                SentSignal::Killed(_) => return Ok(End::Stuck),
             };
         };
         for output in self.outputs.iter_mut().flatten() {
             output.read_rest(say);
         }
         let left = end_process_group(self.launcher, bell);
-        match (sent, ended) {
-            (SentSignal::Nothing, Some(status)) if left => End::LeftBehind(status),
-            (SentSignal::Nothing, Some(status)) => End::Exit(status),
+        Ok(match sent {
+            SentSignal::Nothing if left => End::LeftBehind(ended),
+            SentSignal::Nothing => End::Exit(ended),
             _ => why,
-        }
+        })
     }
 
     /// Waits for an event, but at most for `timeout`. Returns whether the program ended.

@@ -140,3 +140,14 @@ fn a_daemon_chooses_neither_the_command_nor_variables_that_change_it() {
     };
     assert_eq!(refusal(loaded), "may not set the variable LD_PRELOAD");
 }
+
+#[test]
+fn the_end_of_the_launcher_ends_its_program_and_is_an_error() {
+    let (bell, mut launcher) = (bell(), launcher());
+    for line in ["kill -9 $PPID; sleep 1000", "exit 0"] {
+        let options = options(None, 99, &bell);
+        let outcome = run(&mut launcher, launch(line), &options, &mut |_| ());
+        let error = outcome.expect_err("there is no launcher").to_string();
+        assert!(error.ends_with("restart the daemon"), "{error}");
+    }
+}
