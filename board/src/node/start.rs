@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ring_config::Configured;
 use ring_host::trust::RefusedMessages;
 use ring_host::{History, Host, NodeHealth, Onlookers, Program, readable_directories};
-use ring_process::sandbox::{Files, Sandbox};
+use ring_process::sandbox::{Files, IP_FAMILIES, Sandbox};
 use ring_process::{capabilities, runtime_directory};
 use ring_proto::andrews::{Andrews, OptionsError};
 use ring_runtime::driver::{Driver, NoStore, datagrams};
@@ -175,13 +175,7 @@ fn sandbox(configured: &Configured<Options>) -> Sandbox {
     };
     Sandbox {
         capabilities: capabilities::PORTS | capabilities::FILES,
-        // For the ring, the page and PostgreSQL, for the journal and clients, and for the resolver of names.
-        address_families: &[
-            libc::AF_INET,
-            libc::AF_INET6,
-            libc::AF_UNIX,
-            libc::AF_NETLINK,
-        ],
+        address_families: IP_FAMILIES,
         files: Files {
             reads_everything,
             read: readable_directories(configured, options.keys.key_file.as_ref()),

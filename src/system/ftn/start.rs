@@ -8,7 +8,7 @@ use ring_config::Configured;
 use ring_control::Finding;
 use ring_host::{History, Host, NodeHealth, Onlookers, UdpSlot};
 use ring_process::capabilities;
-use ring_process::sandbox::{Files, Sandbox};
+use ring_process::sandbox::{Files, IP_FAMILIES, Sandbox};
 use ring_proto::ftn::server::{Durable, OptionsError, Server};
 use ring_proto::ftn::{DATAGRAM_BYTES_MAX, Servers};
 use ring_runtime::driver::{Driver, datagrams};
@@ -122,13 +122,7 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
 fn sandbox(options: &Options, resolves_names: bool) -> Sandbox {
     Sandbox {
         capabilities: capabilities::PORTS,
-        // For datagrams, for the journal and clients, and for the resolver of names.
-        address_families: &[
-            libc::AF_INET,
-            libc::AF_INET6,
-            libc::AF_UNIX,
-            libc::AF_NETLINK,
-        ],
+        address_families: IP_FAMILIES,
         files: Files {
             reads_everything: resolves_names,
             read: Vec::new(),

@@ -8,7 +8,7 @@ use ring_host::program::Launcher;
 use ring_host::trust::RefusedMessages;
 use ring_host::{Host, NodeHealth, readable_directories};
 use ring_process::capabilities;
-use ring_process::sandbox::{Files, Sandbox};
+use ring_process::sandbox::{Files, IP_FAMILIES, Sandbox};
 use ring_proto::jitterbug::{self, Compute, Decide, Jitterbug};
 use ring_runtime::driver::{Driver, NoStore, datagrams};
 use ring_runtime::{clock, random};
@@ -88,13 +88,7 @@ fn sandbox(configured: &Configured<Options>, has_programs: bool) -> Sandbox {
     let keys = configured.options().keys.key_file.as_ref();
     Sandbox {
         capabilities: capabilities::PORTS,
-        // For datagrams and connections, for the journal and clients, and for the look-up of the interface.
-        address_families: &[
-            libc::AF_INET,
-            libc::AF_INET6,
-            libc::AF_UNIX,
-            libc::AF_NETLINK,
-        ],
+        address_families: IP_FAMILIES,
         files: Files {
             reads_everything: false,
             read: readable_directories(configured, keys),

@@ -17,6 +17,15 @@ use crate::capabilities::{self, CapabilitySet};
 pub use denied::take_denied_call;
 pub use files::Files;
 
+/// The address families of a daemon that sends by IP. The journal and clients use Unix sockets. The resolver of names
+/// and the look-up of interfaces use netlink.
+pub const IP_FAMILIES: &[libc::c_int] = &[
+    libc::AF_INET,
+    libc::AF_INET6,
+    libc::AF_UNIX,
+    libc::AF_NETLINK,
+];
+
 /// The permissions that a daemon keeps.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
