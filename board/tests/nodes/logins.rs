@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ring_segment::{Test, WAIT_LIMIT, tests};
+use ring_segment::{Pty, Test, WAIT_LIMIT, tests};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -38,6 +38,7 @@ pub(crate) fn tests() -> Vec<Test> {
         the_commands_of_the_page_read_and_post,
         a_client_with_many_wrong_passwords_must_wait,
         the_command_makes_the_line_of_a_password,
+        the_command_asks_twice_on_a_terminal_and_shows_no_password,
     ];
     with_browser.chain(with_programs).collect()
 }
@@ -352,6 +353,31 @@ fn open(ring: &TestRing) -> Result<Browser> {
     let browser = Browser::open_url(ring.segment().node(1), (1280, 900), &url, &[])?;
     browser.wait("return location.pathname === '/login'")?;
     Ok(browser)
+}
+
+fn the_command_asks_twice_on_a_terminal_and_shows_no_password() -> Result<()> {
+    for (second, is_made) in [(WRONG, false), (PASSWORD, true)] {
+        let mut pty = Pty::new(160, 10);
+        let mut command = pty.command(binaries().ringd);
+        // As in the manual, the output goes to a file.
+        let child = command.arg("password").stdout(Stdio::piped()).spawn()?;
+        for (prompt, password) in [("Password:", PASSWORD), ("Again:", second)] {
+            pty.wait_for(prompt);
+            pty.wait_until_hidden();
+            pty.type_keys(&format!("{password}\n"));
+        }
+        let output = child.wait_with_output()?;
+        ensure!(output.status.success() == is_made, "{output:?}");
+        if is_made {
+            ensure!(output.stdout.starts_with(b"$argon2id$"), "{output:?}");
+        } else {
+            pty.wait_for("the two passwords differ");
+        }
+        pty.wait_until_restored();
+        let screen = String::from_utf8_lossy(&pty.bytes()).into_owned();
+        ensure!(!screen.contains("horse"), "{screen}");
+    }
+    Ok(())
 }
 
 /// Types a password into the login. The focus is in its field.

@@ -151,6 +151,16 @@ impl Pty {
         screen.alternate_screen() && screen.hide_cursor()
     }
 
+    /// Waits until the terminal does not show the keys that a person types.
+    ///
+    /// # Panics
+    /// Panics if the terminal still shows the keys after the time limit.
+    pub fn wait_until_hidden(&self) {
+        self.wait_until("a terminal without echo", |_| {
+            !modes(&self.slave).3.contains(LocalModes::ECHO)
+        });
+    }
+
     /// Waits until a shell can continue: the screen, the cursor and the mode are those of the beginning. The last bytes
     /// of a program may arrive after its end.
     ///
