@@ -1,5 +1,6 @@
 //! Tests the systemd unit under a real systemd, because only systemd can apply the unit's settings.
 
+mod credential;
 mod rights;
 mod targets;
 
@@ -31,8 +32,13 @@ pub(crate) fn tests() -> Vec<Test> {
         the_history_comes_from_the_journal_which_explains_its_lines,
         the_unit_waits_for_a_missing_interface,
     ];
-    let others = rights::tests().into_iter().chain(targets::tests());
-    tests.into_iter().chain(others).collect()
+    [
+        tests,
+        credential::tests(),
+        rights::tests(),
+        targets::tests(),
+    ]
+    .concat()
 }
 
 /// A service, and a second member of its ring that is not a service.

@@ -104,6 +104,8 @@ exec unshare --cgroup sh -euc '
     cd /
     umount -l /old
     rmdir /old
+    # As systemd-nspawn does. Otherwise services do not see the credentials that systemd mounts for them.
+    mount --make-rshared /
     exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin container=namespaces \
         setpriv --bounding-set=-sys_module,-sys_time,-sys_boot,-sys_rawio,-syslog,-wake_alarm,-audit_control \
         /usr/lib/systemd/systemd --show-status=no --log-level=notice
