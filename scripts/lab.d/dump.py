@@ -24,6 +24,8 @@ MODES = ("exclusive", "shared")
 LOCK_STATES = ("waiting", "held", "gone", "refused")
 BACKINGS = {1: "unused", 2: "used", 3: "confirmed", 4: "quorum"}
 NEVER = 2**64 - 1
+SIGNATURE_LEN = 44
+SIGNED = (None, "CHALLENGE", "ANSWER")
 
 
 def mac(data):
@@ -185,14 +187,26 @@ def decode(payload):
     return author, words + trailers(kind, reader)
 
 
+def separate(payload):
+    """Returns the message, its kind and its key, without the signature (layout: docs/reference/trust.md)."""
+    signature = payload[-SIGNATURE_LEN:]
+    if len(signature) < SIGNATURE_LEN or signature[20:23] != b"RKT" or signature[23] >= len(SIGNED):
+        return payload, None, []
+    key = int.from_bytes(signature[24:28], "big")
+    return payload[:-SIGNATURE_LEN], SIGNED[signature[23]], [f"key {key}"]
+
+
 def describe(frame):
+    message, kind, key = separate(frame[14:])
+    if kind:
+        return "  ".join([kind, f"nonce {message.hex()}"] + key)
     try:
-        author, words = decode(frame[14:])
+        author, words = decode(message)
     except ValueError as error:
         return f"malformed ({error}): {frame[14:].hex()}"
     if author != frame[6:12]:
         words.insert(0, f"author {mac(author)}!")
-    return "  ".join(words)
+    return "  ".join(words + key)
 
 
 class Pcap:
