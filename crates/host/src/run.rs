@@ -4,7 +4,7 @@
 //! bounded amount of work in the order of urgency. Messages and timeouts come first, and then changes of the network,
 //! signals, and answers of jobs. The control socket comes last.
 
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use nix::sys::signal::Signal;
 use ring_control::NodeName;
@@ -78,10 +78,10 @@ impl Host {
         waiting.add(server.poller(), CONTROL)?;
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
         let is_prioritized = nice::raise_priority(nice::URGENT_NICE).is_ok();
-        sandbox
-            .files
-            .write
-            .extend(control.parent().map(Path::to_owned));
+        let control =
+            path::absolute(control).map_err(Error::system("find the working directory"))?;
+        let directory = control.parent().map(Path::to_owned);
+        sandbox.files.write.extend(directory);
         // The thread of the log starts later, because a thread keeps the permissions that it has at its start.
         let missing_limits = sandbox.enter();
         let missing_limits = missing_limits.map_err(Error::system("give up capabilities"))?;

@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Segment, Test, WAIT_LIMIT, binaries, limit, tests};
 use serde_json::Value;
+use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
@@ -17,6 +18,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_state_directory_in_which_the_daemon_cannot_write_is_refused,
         a_daemon_survives_a_broken_state_file,
         deleted_files_of_a_running_daemon_are_noticed_and_made_again,
+        a_control_socket_at_a_relative_path_is_made_again_and_removed_at_the_end,
         files_of_other_users_are_refused_and_not_changed,
         a_stale_socket_of_another_user_is_refused_in_a_directory_in_which_others_may_make_files,
         the_group_can_use_the_socket_with_every_umask,
@@ -71,6 +73,22 @@ fn deleted_files_of_a_running_daemon_are_noticed_and_made_again() -> Result<()> 
         is_fine(status) && status["troubles"] == serde_json::json!([])
     })?;
     ensure!(fs::read_dir(daemon.state_dir())?.count() == 2);
+    Ok(())
+}
+
+fn a_control_socket_at_a_relative_path_is_made_again_and_removed_at_the_end() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let folder = tempfile::tempdir_in("/run")?;
+    let ringd = ringd_with_short_times(segment.node(0)).option("--control", "c.sock");
+    let in_folder = ["sh", "-c", "cd \"$0\" && exec \"$@\""].map(OsString::from);
+    let in_folder = in_folder.into_iter().chain([folder.path().into()]);
+    let mut daemon = ringd.through(in_folder).spawn()?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("-> OWNER"))?;
+    fs::remove_file(folder.path().join("c.sock"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("has made it again"))?;
+    daemon.signal(Signal::SIGTERM)?;
+    ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
+    ensure!(fs::read_dir(folder.path())?.count() == 0);
     Ok(())
 }
 
