@@ -12,6 +12,7 @@ use ring_control::lab2::{
 use ring_control::{ConfigStatus, Health};
 use ring_host::announced_host_name;
 use ring_host::trust::{key_ids, trust_status, unproven_counts};
+use ring_process::sandbox::missing_limits;
 use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, Pause, RunView};
 use ring_proto::time::{Instant, Now, nanos};
 
@@ -74,6 +75,7 @@ pub(super) fn status(
             .collect(),
         locks: service.lock_totals(),
         trust: trust_status(attachment.signer()),
+        missing_limits: missing_limits().iter().map(|&it| it.to_owned()).collect(),
         constants: constants(machine.constants()),
         config: ConfigStatus::default(),
         counters,

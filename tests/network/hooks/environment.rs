@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Segment, Test, Timing, tests};
+use serde_json::json;
 
 use crate::hooks::hook_dir::{HEARTBEAT, HookDir, WAIT_LIMIT, resting_timing, value};
 
@@ -134,6 +135,7 @@ fn a_hook_of_a_daemon_of_root_may_do_more_than_its_daemon() -> Result<()> {
         // The daemon has CAP_DAC_OVERRIDE and CAP_NET_RAW.
         ensure!(bits == 1 << 1 | 1 << 13, "{set} {bits:x}");
     }
+    ensure!(daemon.status()?["missing_limits"] == json!([]));
     Ok(())
 }
 

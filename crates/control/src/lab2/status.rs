@@ -97,6 +97,9 @@ pub struct Status {
     /// The keys of the node.
     #[serde(default)]
     pub trust: TrustStatus,
+    /// The limits of the daemon that the kernel does not support.
+    #[serde(default)]
+    pub missing_limits: Vec<String>,
     /// The constants that the node uses.
     pub constants: ConstantsStatus,
     /// The options of the daemon, with the source of each value.

@@ -9,6 +9,7 @@ mod files;
 mod system_calls;
 
 use std::io;
+use std::sync::OnceLock;
 
 use nix::sys::prctl;
 
@@ -25,6 +26,14 @@ pub const IP_FAMILIES: &[libc::c_int] = &[
     libc::AF_UNIX,
     libc::AF_NETLINK,
 ];
+
+/// The limits that the kernel does not support, after [`Sandbox::enter`].
+static MISSING_LIMITS: OnceLock<Vec<&'static str>> = OnceLock::new();
+
+/// Returns the names of the limits that the kernel does not support. They are the names of [`MissingLimit`].
+pub fn missing_limits() -> &'static [&'static str] {
+    MISSING_LIMITS.get().map_or(&[], Vec::as_slice)
+}
 
 /// The permissions that a daemon keeps.
 #[derive(Debug, Clone)]
@@ -68,6 +77,8 @@ impl Sandbox {
             limit: "system calls",
             why,
         });
-        Ok(files.into_iter().chain(calls).collect())
+        let missing: Vec<_> = files.into_iter().chain(calls).collect();
+        MISSING_LIMITS.get_or_init(|| missing.iter().map(|it| it.limit).collect());
+        Ok(missing)
     }
 }

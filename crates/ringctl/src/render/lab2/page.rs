@@ -81,6 +81,9 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
             .map(|it| ("Held by", holder_text(it))),
     );
     lines.extend(keys_text(&status.trust).map(|text| ("Keys", text)));
+    let missing = &status.missing_limits;
+    let sandbox = (!missing.is_empty()).then(|| format!("does not limit {}", missing.join(", ")));
+    lines.extend(sandbox.map(|text| ("Sandbox", text)));
     lines.extend([
         ("Token heard", heard),
         ("Ring hash", status.ring_hash.clone()),

@@ -78,6 +78,7 @@ pub(crate) fn example() -> Status {
             lost: [("lease".to_owned(), 0), ("yield".to_owned(), 2)].into(),
             refused: [("timeout".to_owned(), 0)].into(),
         },
+        missing_limits: Vec::new(),
         trust: TrustStatus {
             keys: Vec::new(),
             accepts_unsigned: true,
@@ -144,6 +145,15 @@ fn the_holder_on_another_machine_is_shown() {
         text.contains("\nHeld by      nightly\\n for 1m\n"),
         "{text}"
     );
+}
+
+#[test]
+fn a_line_names_the_limits_that_the_kernel_does_not_support() {
+    let mut shown = example();
+    assert!(!text(&shown).contains("Sandbox"));
+    shown.missing_limits = vec!["access to files".to_owned(), "system calls".to_owned()];
+    let line = "\nSandbox      does not limit access to files, system calls\n";
+    assert!(text(&shown).contains(line), "{}", text(&shown));
 }
 
 #[test]
