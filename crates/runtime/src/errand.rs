@@ -92,6 +92,11 @@ where
         (&mut self.cycle.driver, environment)
     }
 
+    /// Returns the link; `None` if it failed.
+    pub const fn link(&mut self) -> Option<&mut L> {
+        self.link.as_mut()
+    }
+
     /// Adds a descriptor of the caller to the wait. It stays until it is closed or [removed](Self::remove). When the
     /// descriptor is readable, a step reports this key.
     ///

@@ -120,6 +120,9 @@ impl<A: Copy + Ord> Authenticator<A> {
         buffer: &mut [u8],
         len: usize,
     ) -> Option<usize> {
+        if to.client.is_some_and(|client| self.is_unsigned(client)) {
+            return Some(len).filter(|len| *len <= buffer.len());
+        }
         let client_key = to.client.and_then(|client| self.client_key_id(client));
         let key_id = match client_key {
             Some(id) => id,
@@ -189,6 +192,19 @@ impl<A: Copy + Ord> Authenticator<A> {
         }
     }
 
+    /// Queues a challenge to a node from which no message has arrived yet. After the exchange of answers, both nodes
+    /// know each other, so that the first message of this node is not lost.
+    pub fn greet(&mut self, now: Duration, to: A) {
+        let Some(key_id) = self.keys.first().map(MacKeys::id) else {
+            return;
+        };
+        let nonces = &mut self.nonces;
+        let peer = self.peers.entry(now, to);
+        if let Some(nonce) = peer.challenge(now, || nonces.draw()) {
+            self.queue(to, Kind::Challenge, key_id, nonce);
+        }
+    }
+
     /// Writes the next challenge or answer into `buffer`. `write_header` writes the header of a message to an address,
     /// and returns the header's length and the pseudo-header. Returns the address and the length; `None` if there is no
     /// output.
@@ -213,6 +229,11 @@ impl<A: Copy + Ord> Authenticator<A> {
     /// Whether [`poll_transmit`](Self::poll_transmit) has output.
     pub fn has_output(&self) -> bool {
         !self.outbox.is_empty()
+    }
+
+    /// Sets the number of senders that the table can hold. The default is [`PEERS_MAX`].
+    pub fn set_peers_max(&mut self, max: usize) {
+        self.peers.set_max(max);
     }
 
     /// Returns the number of received messages that were not proven, for each reason.
@@ -280,7 +301,7 @@ impl<A: Copy + Ord> Authenticator<A> {
         if self.peers.entry(arrival.now, from).prove(arrival, nonce) {
             Verdict::Consume
         } else {
-            self.drop(DropReason::Malformed)
+            self.drop(DropReason::Stale)
         }
     }
 
@@ -321,6 +342,11 @@ impl<A: Copy + Ord> Authenticator<A> {
             let at = keys.binary_search_by_key(&id, |key| key.id().get()).ok()?;
             keys.get(at)
         })
+    }
+
+    /// Whether this client gets unsigned messages, because it may have no keys.
+    fn is_unsigned(&self, client: A) -> bool {
+        self.accepts_unsigned && self.peers.get(client).is_none()
     }
 
     /// Returns the key of the last proven message of a client; `None` if it is a ring key, or if there is none.

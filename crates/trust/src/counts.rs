@@ -11,13 +11,13 @@ pub enum DropReason {
     WrongMac,
     /// A message with this counter was already delivered, or the counter is too old.
     Replayed,
-    /// The sender signed the message too long ago, or was silent for too long.
+    /// The sender signed the message too long ago, or was silent for too long, or an answer has no open challenge.
     Stale,
     /// The sender's boot has not answered a challenge yet.
     Unproven,
     /// The message comes from this process.
     Reflected,
-    /// The trailer is not legal, or an answer has no challenge.
+    /// The trailer is not legal.
     Malformed,
 }
 

@@ -1,5 +1,6 @@
 //! The keys of a key file.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
 
@@ -75,42 +76,20 @@ impl Keyring {
     /// Returns the first error of the text. The error contains no part of a key.
     pub fn parse(text: &str) -> Result<Self, KeyringError> {
         // The list never moves, so that it leaves no copy of a key.
-        let mut keys: Vec<(usize, Key)> = Vec::with_capacity(KEYS_MAX);
-        for (line, text) in (1..).zip(text.lines()) {
-            let text = text.split('#').next().unwrap_or_default();
-            let error = |column, problem| KeyringError::Line {
-                line,
-                column,
-                problem,
-            };
-            let mut words = words(text);
-            let Some((column, id)) = words.next() else {
-                continue;
-            };
-            // `parse` accepts a plus sign.
-            let number = id.parse().ok().filter(|_| !id.starts_with('+'));
-            let id: KeyId = number.ok_or_else(|| error(column, KeyringProblem::Id))?;
-            if let Some((first, _)) = keys.iter().find(|(_, key)| key.id == id) {
-                return Err(error(column, KeyringProblem::SameId { first: *first }));
+        let mut keys = Vec::with_capacity(KEYS_MAX);
+        parse_lines(text, KEYS_MAX, |key, rest| {
+            if let Some((column, _)) = rest.next() {
+                return Err((column, KeyringProblem::Rest));
             }
-            if keys.len() == KEYS_MAX {
-                return Err(error(column, KeyringProblem::TooMany));
-            }
-            let Some((column, digits)) = words.next() else {
-                let end = text.trim_end().chars().count() + 1;
-                return Err(error(end, KeyringProblem::NoKey));
-            };
-            let secret =
-                parse_secret(digits).map_err(|(at, problem)| error(column + at, problem))?;
-            if let Some((column, _)) = words.next() {
-                return Err(error(column, KeyringProblem::Rest));
-            }
-            keys.push((line, Key { id, secret }));
-        }
-        if keys.is_empty() {
-            return Err(KeyringError::Empty);
-        }
-        Ok(Self(keys.into_iter().map(|(_, key)| key).collect()))
+            keys.push(key);
+            Ok(())
+        })?;
+        Ok(Self(keys))
+    }
+
+    /// Makes a keyring of at least one key.
+    pub(crate) fn new(keys: Vec<Key>) -> Self {
+        Self(keys)
     }
 
     /// Returns the id of the key that signs.
@@ -126,6 +105,52 @@ impl Keyring {
     pub(crate) fn keys(&self) -> &[Key] {
         &self.0
     }
+}
+
+/// Reads the lines of a key file. `add` gets each key and the words after it, with their columns. `add` returns the
+/// column of a wrong word, and the problem.
+pub(crate) fn parse_lines<'a>(
+    text: &'a str,
+    max: usize,
+    mut add: impl FnMut(
+        Key,
+        &mut dyn Iterator<Item = (usize, &'a str)>,
+    ) -> Result<(), (usize, KeyringProblem)>,
+) -> Result<(), KeyringError> {
+    let mut lines: BTreeMap<KeyId, usize> = BTreeMap::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        let text = text.split('#').next().unwrap_or_default();
+        let error = |column, problem| KeyringError::Line {
+            line,
+            column,
+            problem,
+        };
+        let mut words = words(text);
+        let Some((column, id)) = words.next() else {
+            continue;
+        };
+        // `parse` accepts a plus sign.
+        let number = id.parse().ok().filter(|_| !id.starts_with('+'));
+        let id: KeyId = number.ok_or_else(|| error(column, KeyringProblem::Id))?;
+        if let Some(&first) = lines.get(&id) {
+            return Err(error(column, KeyringProblem::SameId { first }));
+        }
+        if lines.len() == max {
+            return Err(error(column, KeyringProblem::TooMany { max }));
+        }
+        let Some((at, digits)) = words.next() else {
+            let end = text.trim_end().chars().count() + 1;
+            return Err(error(end, KeyringProblem::NoKey));
+        };
+        let secret =
+            parse_secret(digits).map_err(|(offset, problem)| error(at + offset, problem))?;
+        add(Key { id, secret }, &mut words).map_err(|(at, problem)| error(at, problem))?;
+        lines.insert(id, line);
+    }
+    if lines.is_empty() {
+        return Err(KeyringError::Empty);
+    }
+    Ok(())
 }
 
 /// Returns the words of a line, each with the number of its first column.
@@ -204,8 +229,17 @@ pub enum KeyringProblem {
     #[error("there is text after the key; begin a comment with `#`")]
     Rest,
     /// There are too many keys.
-    #[error("there are more than 8 keys; remove the keys that no member uses")]
-    TooMany,
+    #[error("there are more than {max} keys; remove the keys that no program uses")]
+    TooMany {
+        /// Maximum number of keys.
+        max: usize,
+    },
+    /// A key of a client has the id of a key of the servers.
+    #[error("the key file of the servers has the same id; give each key a different id")]
+    RingId,
+    /// A pattern has a star before its end.
+    #[error("a pattern may have a `*` only at its end, as in backup/*; remove the other `*`")]
+    Star,
 }
 
 #[cfg(test)]

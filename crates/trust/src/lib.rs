@@ -16,6 +16,7 @@
 
 mod addresses;
 mod authenticator;
+mod client_keys;
 mod counts;
 mod keyring;
 mod mac;
@@ -26,6 +27,7 @@ mod trailer;
 
 pub use addresses::{Destination, Origin, PseudoHeader};
 pub use authenticator::{Authenticator, PeerStatus, Verdict};
+pub use client_keys::{CLIENT_KEYS_MAX, ClientKeys, NamePatterns};
 pub use counts::{Counts, DropReason};
 pub use keyring::{KEYS_MAX, Key, KeyId, Keyring, KeyringError, KeyringProblem};
 pub use peers::PEERS_MAX;

@@ -183,47 +183,57 @@ impl OpenChallenge {
 
 /// Senders, in the order of their addresses.
 #[cfg_attr(test, derive(Clone))]
-pub(crate) struct Peers<A>(Vec<(A, Peer)>);
+pub(crate) struct Peers<A> {
+    entries: Vec<(A, Peer)>,
+    max: usize,
+}
 
 impl<A: Copy + Ord> Peers<A> {
     pub(crate) fn new() -> Self {
-        Self(Vec::new())
+        Self {
+            entries: Vec::new(),
+            max: PEERS_MAX,
+        }
+    }
+
+    pub(crate) fn set_max(&mut self, max: usize) {
+        self.max = max;
     }
 
     /// Returns the entry of a sender, and makes it if necessary. In a full table, the new entry replaces the oldest
     /// unproven entry. If all are proven, it replaces the entry of the sender that was silent for the longest time.
     pub(crate) fn entry(&mut self, now: Duration, address: A) -> &mut Peer {
         let at = self.find(address).unwrap_or_else(|at| {
-            let at = if self.0.len() < PEERS_MAX {
+            let at = if self.entries.len() < self.max {
                 at
             } else {
                 self.remove_one(now);
                 self.find(address).unwrap_or_else(|at| at)
             };
-            self.0.insert(at, (address, Peer::new(now)));
+            self.entries.insert(at, (address, Peer::new(now)));
             at
         });
-        &mut self.0[at].1
+        &mut self.entries[at].1
     }
 
     pub(crate) fn get(&self, address: A) -> Option<&Peer> {
-        self.find(address).ok().map(|at| &self.0[at].1)
+        self.find(address).ok().map(|at| &self.entries[at].1)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (A, &Peer)> {
-        self.0.iter().map(|(address, peer)| (*address, peer))
+        self.entries.iter().map(|(address, peer)| (*address, peer))
     }
 
     fn find(&self, address: A) -> Result<usize, usize> {
-        self.0
+        self.entries
             .binary_search_by_key(&address, |(address, _)| *address)
     }
 
     fn remove_one(&mut self, now: Duration) {
-        let entries = self.0.iter().enumerate();
+        let entries = self.entries.iter().enumerate();
         let next = entries.min_by_key(|(_, (_, peer))| (peer.is_proven(now), peer.heard));
         if let Some((at, _)) = next {
-            self.0.remove(at);
+            self.entries.remove(at);
         }
     }
 }
@@ -262,7 +272,7 @@ mod tests {
         assert_eq!(numbers.len(), PEERS_MAX);
         assert!(numbers[..3] == [0, 1, 3], "{:?}", &numbers[..3]);
         // Without unproven entries, the sender that was silent for the longest time loses its entry.
-        let mut left = peers.0.split_off(2);
+        let mut left = peers.entries.split_off(2);
         left.clear();
         peers.remove_one(now);
         assert_eq!(peers.iter().map(|(number, _)| number).next(), Some(0));

@@ -139,7 +139,7 @@ fn a_receiver_knows_the_messages_of_the_page() {
     };
     assert_eq!(open("message"), Verdict::Drop(DropReason::Unproven));
     assert_eq!(open("challenge"), Verdict::Consume);
-    assert_eq!(open("answer"), Verdict::Drop(DropReason::Malformed));
+    assert_eq!(open("answer"), Verdict::Drop(DropReason::Stale));
     let mut buffer = [0; 100];
     let mut nonces = Vec::new();
     while receiver

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use ring_codec::MacAddr;
-use ring_trust::{Destination, Origin, PseudoHeader};
+use ring_trust::{Destination, KeyId, Origin, PseudoHeader};
 
 /// Addresses of a link's messages.
 pub trait Addressing {
@@ -21,6 +21,11 @@ pub trait Addressing {
 
     /// Returns the receivers of a message to a peer of the link.
     fn destination(&self, to: Self::Peer) -> Destination<Self::Address>;
+
+    /// Whether the machine may get this message. `key` is the key of the sender; `None` if the message is not proven.
+    fn permits(&mut self, _sender: Self::Address, _key: Option<KeyId>, _message: &[u8]) -> bool {
+        true
+    }
 
     /// Returns the link's address of a sender.
     fn peer(&self, address: Self::Address) -> Self::Peer;

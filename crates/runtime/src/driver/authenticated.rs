@@ -58,6 +58,16 @@ impl<D: Addressing> Signer<D> {
         &mut self.authenticator
     }
 
+    /// Returns the addresses of this node and its peers.
+    pub fn addressing(&self) -> &D {
+        &self.addressing
+    }
+
+    /// Returns the addresses of this node and its peers, for a change.
+    pub fn addressing_mut(&mut self) -> &mut D {
+        &mut self.addressing
+    }
+
     /// Sets the addresses of this node, for example after a change of its MAC.
     pub fn set_addressing(&mut self, addressing: D) {
         self.addressing = addressing;
@@ -110,7 +120,11 @@ impl<D: Addressing> Signer<D> {
         batch.retain(|message, from, now, age| {
             let sender = addressing.origin(message, from)?;
             match authenticator.open(time(now.monotonic), age, &sender, message) {
-                Verdict::Deliver { len, .. } => Some(len),
+                Verdict::Deliver { len, key } => {
+                    let message = message.get(..len)?;
+                    let is_permitted = addressing.permits(sender.address, key, message);
+                    is_permitted.then_some(len)
+                }
                 Verdict::Drop(reason) => {
                     refused[reason as usize] = Some(sender.address);
                     None
@@ -178,6 +192,20 @@ impl<L, D: Addressing> Authenticated<L, D> {
     /// Returns the wrapped link, for example to query its counters.
     pub fn link_mut(&mut self) -> &mut L {
         &mut self.link
+    }
+
+    /// Challenges nodes from which no message has arrived yet. Their answers arrive with later messages.
+    pub fn greet(&mut self, now: Now, nodes: impl IntoIterator<Item = D::Address>)
+    where
+        L: Link<D::Peer>,
+    {
+        if let Some(signer) = &mut self.signer {
+            signer.now = now;
+            for node in nodes {
+                signer.authenticator.greet(time(now.monotonic), node);
+            }
+            signer.reply(&mut self.link);
+        }
     }
 
     /// Returns the signer; `None` if messages are not signed.

@@ -233,3 +233,40 @@ fn a_node_without_keys_reads_signed_messages_but_no_challenges() {
     assert_eq!(challenge.len(), NONCE_LEN + TRAILER_LEN);
     assert_eq!(len_without_trailer(&challenge), None);
 }
+
+#[test]
+fn a_client_without_keys_gets_unsigned_messages_while_they_are_accepted() {
+    let mut server = Node::new(1, 1, &[OLD]).with_client_keys(&[CLIENT_KEY]);
+    let is_signed = |bytes: &[u8]| bytes.len() > 5;
+    assert!(
+        is_signed(&server.seal_to(CLIENT)),
+        "signatures are required"
+    );
+    server.authenticator.set_keyring(&keyring(&[OLD]), true);
+    assert!(!is_signed(&server.seal_to(CLIENT)));
+    assert!(is_signed(&server.seal_to(2)), "the receiver is a server");
+    let mut client = Node::new(CLIENT, CLIENT, &[CLIENT_KEY]);
+    let first = client.seal_to(1);
+    server.open(CLIENT, &first);
+    assert!(is_signed(&server.seal_to(CLIENT)), "the client signs");
+}
+
+#[test]
+fn after_a_greeting_the_first_message_counts() {
+    let [mut left, mut right] = [1, 2].map(|name| Node::new(name, name, &[OLD]));
+    left.authenticator.greet(millis(9), 2);
+    loop {
+        let (there, back) = (left.replies(), right.replies());
+        if there.is_empty() && back.is_empty() {
+            break;
+        }
+        for (_, reply) in there {
+            right.open(1, &reply);
+        }
+        for (_, reply) in back {
+            left.open(2, &reply);
+        }
+    }
+    let first = left.seal_to(2);
+    assert_eq!(key_of(right.open(1, &first)), Some(7));
+}

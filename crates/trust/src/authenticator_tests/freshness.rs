@@ -20,7 +20,7 @@ fn an_answer_counts_only_for_the_open_nonce_and_only_in_time() {
         .find(|(_, bytes)| kind(bytes) == 2)
         .expect("an answer");
     now += millis(200);
-    assert_eq!(right.open(now, 1, answer), dropped(DropReason::Malformed));
+    assert_eq!(right.open(now, 1, answer), dropped(DropReason::Stale));
     // The next challenge has a new nonce, which the old answer does not fit.
     let second = left.seal(now, b"hello");
     assert_eq!(right.open(now, 1, &second), dropped(DropReason::Unproven));
@@ -28,7 +28,7 @@ fn an_answer_counts_only_for_the_open_nonce_and_only_in_time() {
         right.replies(now)[0].1[..=NONCE_LEN],
         challenge[..=NONCE_LEN]
     );
-    assert_eq!(right.open(now, 1, answer), dropped(DropReason::Malformed));
+    assert_eq!(right.open(now, 1, answer), dropped(DropReason::Stale));
     let third = left.seal(now, b"hello");
     assert_eq!(right.open(now, 1, &third), dropped(DropReason::Unproven));
 }
