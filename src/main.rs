@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     }
     let ended = match Invocation::parse() {
         Ok(Invocation::Daemon(options)) => lab2::run(options),
-        Ok(Invocation::Ftn(options)) => ftn::run(&options),
+        Ok(Invocation::Ftn(options)) => ftn::run(options),
         Ok(Invocation::Jitterbug(options)) => jitterbug::run(options),
         Ok(Invocation::Keygen(options)) => options.run(),
         Ok(Invocation::CheckConfig(options)) => return ExitCode::from(options.run().unwrap_or(1)),

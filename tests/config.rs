@@ -167,10 +167,15 @@ fn the_example_file_has_no_mistakes() -> Result<()> {
     let lines = lines.map(|line| if is_value(line) { &line[2..] } else { line });
     let lines: Vec<_> = lines.collect();
     ensure!(lines.contains(&"ring-size = 3"), "{lines:#?}");
-    let keys = tempfile::NamedTempFile::new()?;
-    fs::write(keys.path(), format!("1 {}", "5a".repeat(32)))?;
-    let path = keys.path().display().to_string();
-    let text = lines.join("\n").replace("/etc/ringd/ring.keys", &path);
+    let mut text = lines.join("\n");
+    let mut files = Vec::new();
+    for (id, name) in [(1, "ring.keys"), (2, "ftn.keys"), (3, "ftn.clients")] {
+        let keys = tempfile::NamedTempFile::new()?;
+        fs::write(keys.path(), format!("{id} {}", "5a".repeat(32)))?;
+        let path = keys.path().display().to_string();
+        text = text.replace(&format!("/etc/ringd/{name}"), &path);
+        files.push(keys);
+    }
     let mistakes = File::new(&text)?.mistakes()?;
     ensure!(mistakes.is_empty(), "with all values: {mistakes:#?}");
     Ok(())

@@ -3,6 +3,7 @@
 //! - **Round trip**: the time from REQUEST to GRANT, measured in turn with the simplest possible program that echoes
 //!   equal datagrams.
 //! - **Grants per second** of a server with its own processor, with batches of datagrams from many sessions.
+//! - **Keys**: the grants per second with keys, divided by those without keys.
 //! - **Memory** of tokens without their names and data.
 //! - **Sessions**: the time in which many clients log in.
 //! - **Takeover**: the time from the crash of one of three servers until its successor grants one of its tokens. The
@@ -39,6 +40,7 @@ use exchange::{Etcd, Exchange, Redis};
 enum Part {
     RoundTrip,
     Grants,
+    Keys,
     Memory,
     Sessions,
     TakeOver,
@@ -96,6 +98,9 @@ fn main() -> Result<()> {
     }
     if options.wants(Part::Grants) {
         grants(&options)?;
+    }
+    if options.wants(Part::Keys) {
+        keys(&options)?;
     }
     if options.wants(Part::Memory) {
         for tokens in [100_000_usize, 300_000, 1_000_000] {
@@ -169,11 +174,31 @@ fn grants(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns the grants per second of a server's processor time.
+/// Measures the grants of a server without keys and of a server with keys, in turn.
+fn keys(options: &Options) -> Result<()> {
+    for count in [1, 16] {
+        let mut ratios = Vec::new();
+        for _ in 0..options.pairs {
+            let time = options.time.into();
+            let without = flood(shipped_program(), count, time)?;
+            let servers = server::start_with_keys(shipped_program())?;
+            let with = flood_servers(&servers, count, time)?;
+            ratios.push(with / without);
+        }
+        let median = median_of(&mut ratios);
+        println!("{count} sessions: with keys ÷ without keys, median {median:.2}");
+    }
+    Ok(())
+}
+
 fn flood(program: &Path, count: usize, time: Duration) -> Result<f64> {
-    let servers = server::start(program, 1, "600s")?;
+    flood_servers(&server::start(program, 1, "600s")?, count, time)
+}
+
+/// Returns the grants per second of a server's processor time.
+fn flood_servers(servers: &server::ServerProcesses, count: usize, time: Duration) -> Result<f64> {
     let mut sessions = (0..count)
-        .map(|_| raw::Session::log_in(&servers))
+        .map(|_| raw::Session::log_in(servers))
         .collect::<Result<Vec<_>>>()?;
     let before = servers.processor_time(0)?;
     let (grants, took) = raw::flood(&mut sessions, time)?;

@@ -8,8 +8,11 @@ use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
 use ring_proto::ftn::client::ClientState;
 use ring_proto::ftn::{Configuration, Servers};
 use ring_runtime::clock;
-use ring_runtime::driver::{Link, ReceiveBatch, TransmitBatch, datagrams};
+use ring_runtime::driver::{
+    Authenticated, DatagramAddressing, Link, ReceiveBatch, Signer, TransmitBatch, datagrams,
+};
 use ring_runtime::net::{UdpLink, UdpOptions};
+use ring_trust::Authenticator;
 
 use super::median::median;
 use super::pool::Pool;
@@ -24,7 +27,7 @@ const BUFFER_LEN: usize = 256;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Session {
-    link: UdpLink,
+    link: Authenticated<UdpLink, DatagramAddressing>,
     server: SocketAddr,
     header: Header,
     msgnum: i64,
@@ -35,7 +38,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Logs in with the client's state machine.
+    /// Logs in with the client's state machine. If the servers have keys, the session signs its messages.
     pub(crate) fn log_in(running: &ServerProcesses) -> Result<Self> {
         let mut pool = Pool::new(running, 1, Duration::from_secs(600))?;
         pool.drive_until("the client is live", |pool| pool.live == 1)?;
@@ -50,8 +53,14 @@ impl Session {
             .context("the client is live")?
             .clone();
         let server = running.servers.address(0).context("there is a server")?;
+        let signer = running.keys().map(|keys| {
+            let authenticator = Authenticator::new(&keys, true, [7; 32]);
+            let transmit = datagrams::transmit_batch(BUFFER_LEN);
+            Signer::new(authenticator, DatagramAddressing::new(address), transmit)
+        });
+        let socket = UdpLink::bind(address, &UdpOptions::default())?;
         Ok(Self {
-            link: UdpLink::bind(address, &UdpOptions::default())?,
+            link: Authenticated::new(socket, signer),
             server,
             header: Header {
                 from: id,
@@ -149,7 +158,7 @@ impl Session {
         let began = Instant::now();
         loop {
             let mut fds = [rustix::event::PollFd::new(
-                &self.link,
+                self.link.link(),
                 rustix::event::PollFlags::IN,
             )];
             rustix::event::poll(&mut fds, None)?;

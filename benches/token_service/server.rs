@@ -1,7 +1,9 @@
 //! Server processes.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
 use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -14,6 +16,7 @@ use ring_proto::ftn::Servers;
 use tempfile::TempDir;
 
 use ring_segment::proc;
+use ring_trust::Keyring;
 
 /// ST, the server timeout.
 pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -22,12 +25,20 @@ pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) struct ServerProcesses {
     pub servers: Servers,
     processes: Processes,
-    _folder: TempDir,
+    folder: TempDir,
 }
+
+/// Name of the file with the keys of the servers.
+const KEY_FILE: &str = "keys";
 
 /// Starts servers on free ports. A single server gets its own processor.
 pub(crate) fn start(program: &Path, count: usize, client_timeout: &str) -> Result<ServerProcesses> {
     start_with(program, count, client_timeout, &[])
+}
+
+/// Starts a server that signs its messages, and accepts unsigned messages too.
+pub(crate) fn start_with_keys(program: &Path) -> Result<ServerProcesses> {
+    start_with(program, 1, "600s", &["--accept-unsigned"])
 }
 
 /// Starts servers with more options. All servers run on one processor.
@@ -56,7 +67,8 @@ fn start_with(
     client_timeout: &str,
     options: &[&str],
 ) -> Result<ServerProcesses> {
-    let folder = tempfile::tempdir()?;
+    // A key file must be in a folder that other users cannot change.
+    let folder = tempfile::tempdir_in("/run").or_else(|_| tempfile::tempdir())?;
     let sockets: Vec<UdpSocket> = (0..count)
         .map(|_| UdpSocket::bind("127.0.0.1:0"))
         .collect::<Result<_, _>>()?;
@@ -67,10 +79,19 @@ fn start_with(
     drop(sockets);
     let list = folder.path().join("servers");
     fs::write(&list, lines.join("\n"))?;
+    let key_file = folder.path().join(KEY_FILE);
+    if options.contains(&"--accept-unsigned") {
+        fs::write(&key_file, format!("7 {}\n", "5e".repeat(32)))?;
+        fs::set_permissions(&key_file, Permissions::from_mode(0o600))?;
+    }
+    let key_options = key_file
+        .exists()
+        .then(|| [OsStr::new("--key-file"), key_file.as_os_str()]);
     let mut processes = Processes::default();
     for index in 0..count {
         let child = Command::new(program)
             .arg("ftn")
+            .args(key_options.iter().flatten())
             .arg("--servers")
             .arg(&list)
             .args(["--index", &index.to_string(), "--grace", "0s"])
@@ -95,7 +116,7 @@ fn start_with(
     Ok(ServerProcesses {
         servers: read_servers(&list)?,
         processes,
-        _folder: folder,
+        folder,
     })
 }
 
@@ -110,6 +131,12 @@ fn pin_to(cpu: usize, process: Pid) -> Result<()> {
 }
 
 impl ServerProcesses {
+    /// Returns the keys of the servers; `None` without keys.
+    pub(crate) fn keys(&self) -> Option<Keyring> {
+        let text = fs::read_to_string(self.folder.path().join(KEY_FILE)).ok()?;
+        Keyring::parse(&text).ok()
+    }
+
     pub(crate) fn processor_time(&self, index: usize) -> Result<Duration> {
         proc::cpu_time(self.processes.0[index].id())
     }

@@ -9,6 +9,7 @@ use nix::net::if_::{if_nameindex, if_nametoindex};
 use nix::unistd::User;
 use ring_config::{Checked, ConfigFile, ConfigOption, DEFAULT_PATH, Section};
 use ring_control::escape_control_characters;
+use ring_host::trust::ServiceUser;
 use ring_process::private_files::{ServiceProblem, find_service_problem};
 
 use super::{FTN, JITTERBUG, RING};
@@ -18,7 +19,9 @@ use crate::system::{ftn, jitterbug, lab2};
 const INTERFACE_NAME_LEN_MAX: usize = 15;
 
 /// The user of the unit of a ring's daemon.
-const SERVICE_USER: &str = "ringd";
+const RING_USER: &str = "ringd";
+/// The user of the unit of a server of the token service.
+const SERVER_USER: &str = "ringd-ftn";
 /// The name of the command.
 pub(super) const NAME: &str = "check-config";
 
@@ -82,14 +85,13 @@ impl Options {
 /// Checks a file. Some mistakes concern several sections, but the result contains them only once.
 fn check(file: &ConfigFile) -> Checked {
     let mut notes = Vec::new();
-    let service = User::from_name(SERVICE_USER).ok().flatten();
-    let service = service.map(|user| user.uid.as_raw());
+    let [ring_user, server_user] = [RING_USER, SERVER_USER].map(service_user);
     let results = [
         file.check(&RING, |node, words| {
             notes.extend(node.and_then(|name| find_interface(RING, name)));
             let options: lab2::Options = parse(node, words)?;
             options.check().map_err(|error| error.to_string())?;
-            let note = options.keys.check_keys(service);
+            let note = options.keys.check_keys(ring_user.as_ref());
             let note = note.map_err(|error| error.to_string())?;
             // Several sections may name the same file.
             notes.extend(note.filter(|note| !notes.contains(note)));
@@ -103,7 +105,10 @@ fn check(file: &ConfigFile) -> Checked {
             notes.extend(note.map_err(|error| error.to_string())?);
             Ok(())
         }),
-        file.check(&FTN, |_, words| check_server(words)),
+        file.check(&FTN, |_, words| {
+            notes.extend(check_server(words, server_user.as_ref())?);
+            Ok(())
+        }),
     ];
     let mut all = Checked {
         mistakes: Vec::new(),
@@ -119,6 +124,13 @@ fn check(file: &ConfigFile) -> Checked {
     }
     all.notes.extend(find_problem_of_units(file));
     all
+}
+
+/// Returns a user of the systemd units; `None` if this machine has no such user.
+fn service_user(name: &'static str) -> Option<ServiceUser> {
+    let user = User::from_name(name).ok().flatten()?;
+    let id = user.uid.as_raw();
+    Some(ServiceUser { name, id })
 }
 
 /// Returns a note if the daemons of the systemd units, which do not run as root, cannot use the file.
@@ -154,9 +166,9 @@ fn find_interface(section: Section, name: &str) -> Option<String> {
     ))
 }
 
-/// Checks the words of a server of the token service. The command line may have the required options that the words
-/// lack, and the list of servers may have any length.
-fn check_server(words: &[String]) -> Result<(), String> {
+/// Checks the words of a server of the token service, and its key files. Returns notes about the key files. The command
+/// line may have the required options that the words lack, and the list of servers may have any length.
+fn check_server(words: &[String], service: Option<&ServiceUser>) -> Result<Vec<String>, String> {
     let parse = |missing: &[&str]| {
         let words = words.iter().map(String::as_str);
         let line = iter::once("ringd").chain(words);
@@ -171,7 +183,10 @@ fn check_server(words: &[String]) -> Result<(), String> {
         }
     }
     let options = parsed.map_err(|error| error.to_string())?;
-    options.check().map_err(|error| error.to_string())
+    options.check().map_err(|error| error.to_string())?;
+    options
+        .check_keys(service)
+        .map_err(|error| error.to_string())
 }
 
 /// Parses the words of a section, for the interface that selects the section.

@@ -65,6 +65,7 @@
 
 mod datagram;
 mod display;
+mod first_part;
 mod hash;
 mod message;
 mod value;
@@ -90,6 +91,7 @@ pub mod transfer;
 pub mod transferred;
 
 pub use datagram::{Datagram, Header};
+pub use first_part::token_name;
 pub use hash::{hash, rehash, server_sequence, server_signature};
 pub use message::{Kind, Message};
 pub use terms::{ServerTerms, Terms};

@@ -6,11 +6,13 @@ use std::net::SocketAddr;
 
 use ring_client::token::{Hosts, RESOLVE_INTERVAL, Resolution};
 use ring_control::Finding;
-use ring_host::{SendFailures, UdpSlot};
+use ring_host::SendFailures;
 use ring_proto::ftn::Servers;
 use ring_runtime::worker::PeriodicValue;
 use tracing::{info, warn};
 
+use super::client_names::ServerAddressing;
+use super::trust::Link;
 use crate::system::ftn::observe::Names;
 use crate::system::ftn::{events, troubles};
 
@@ -57,7 +59,7 @@ impl Addresses {
     }
 
     /// If the thread returned a new result, takes it.
-    pub(super) fn update(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
+    pub(super) fn update(&mut self, own: usize, names: &Names, link: &mut Link) {
         let Some(Resolution {
             addresses,
             doubts: warnings,
@@ -81,13 +83,38 @@ impl Addresses {
             self.has_changed = true;
             if index == own {
                 if self.uses_listed_address {
-                    link.move_to(address);
+                    link.link_mut().move_to(address);
                 }
             } else {
                 let server = names.server(index);
                 info!(event = events::SERVER_MOVED, server = index, %address, "{server} has moved to {address}");
             }
         }
+        if self.has_changed
+            && let Some(signer) = link.signer_mut()
+        {
+            let addressing = signer.addressing_mut();
+            addressing.set_addresses(self.listed(own, addressing.own()), self.servers());
+        }
+    }
+
+    /// Returns the addresses for signatures. Clients send to the listed address of the server `own`, which may differ
+    /// from its `bound` address.
+    pub(super) fn for_signatures(&self, own: usize, bound: SocketAddr) -> ServerAddressing {
+        ServerAddressing::new(self.listed(own, bound), self.servers())
+    }
+
+    fn listed(&self, index: usize, default: SocketAddr) -> SocketAddr {
+        self.address(index).unwrap_or(default)
+    }
+
+    /// Returns the address of a server; `None` if it is not known.
+    pub(super) fn address(&self, index: usize) -> Option<SocketAddr> {
+        self.known.get(index).copied().flatten()
+    }
+
+    fn servers(&self) -> Vec<SocketAddr> {
+        self.known.iter().copied().flatten().collect()
     }
 
     pub(super) fn take_changed(&mut self) -> Option<Box<[Option<SocketAddr>]>> {

@@ -10,6 +10,8 @@ log_events! {
         "a quorum of servers acknowledges this leader";
     AUTHORITY_LOST "authority_lost" [WARN] []
         "no quorum of servers acknowledges this leader, so the leader serves nothing";
+    CLIENT_KEYS_LOADED "client_keys_loaded" [INFO] ["count"]
+        "the keys that only clients use, after the start or after SIGHUP";
     CONFIGURATION_CHANGED "configuration_changed" [INFO WARN] ["configuration"]
         "the states of the servers have changed; at level WARN, a server is DOWN";
     CONFLICT "conflict" [ERROR] []
@@ -26,6 +28,8 @@ log_events! {
         "the state file belongs to another list of servers";
     MISPLACED "misplaced" [WARN] ["server" "address"]
         "a server sends messages from an address that the list does not have for this server";
+    NAME_DENIED "name_denied" [WARN] ["address" "key" "token"]
+        "a client sent a message for a token that its key does not permit";
     NUMBER_AHEAD "number_ahead" [WARN] ["server"]
         "another server uses a configuration number that is too far ahead";
     NUMBERS_EXHAUSTED "numbers_exhausted" [ERROR] []

@@ -1,14 +1,18 @@
 //! The parts of a token server that the host needs, except the state machine.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use ring_config::Configured;
 use ring_control::ftn::Status;
 use ring_control::{Finding, NoRequest, NodeStatus, Reply, Request};
+use ring_host::observe::LogOutput;
 use ring_host::troubles::CLOCK_RATE;
+use ring_host::trust::RefusedMessages;
 use ring_host::{
-    Answer, Error, LateLimits, NoTask, NodeHealth, Onlookers, Server, ShutDown, System, UdpSlot,
+    Answer, Error, LateLimits, NoTask, NodeHealth, Onlookers, Reload, Server, ShutDown, System,
 };
 use ring_process::Client;
 use ring_proto::ftn::server::{Command, LEAVING_MAX, NetworkState, Server as Machine};
@@ -17,13 +21,15 @@ use ring_runtime::driver::Environment;
 use ring_runtime::wait::{LINK, Reactor};
 use tracing::info;
 
+use super::Options;
 use super::addresses::Addresses;
 use super::condition::Condition;
 use super::health::set_verdict;
 use super::observers::Observers;
-use super::report;
 use super::state_file::StateFile;
 use super::status::{StatusInputs, status};
+use super::trust::Link;
+use super::{reload, report};
 use crate::system::ftn::observe::{Names, describe_other_options};
 use crate::system::ftn::{events, troubles};
 use crate::system::record_file::warn_unless_synced;
@@ -36,24 +42,26 @@ const SHUTDOWN_TIMEOUT: Duration = LEAVING_MAX.saturating_add(Duration::from_sec
 
 #[derive(Debug)]
 pub(super) struct Node {
+    pub configured: Configured<Options>,
     pub started: Now,
     pub names: Names,
     pub addresses: Addresses,
-    pub link: UdpSlot,
+    pub link: Link,
     pub store: StateFile,
     pub observers: Observers,
     pub health: NodeHealth,
     pub write_warnings: WriteWarnings,
     pub onlookers: Onlookers,
     pub option_findings: Vec<Finding>,
+    pub refused_messages: RefusedMessages<SocketAddr>,
     pub late_wake_ups: u64,
 }
 
 impl Node {
     fn status(&mut self, now: Now, machine: &Machine) -> Status {
         let mut findings = self.option_findings.clone();
-        if !self.link.is_up() {
-            let address = self.link.address();
+        if !self.link.link().is_up() {
+            let address = self.link.link().address();
             findings.push(Finding::new(
                 &troubles::LINK_FAILED,
                 format!(
@@ -80,12 +88,17 @@ impl Node {
             let text = describe_other_options(&self.names, *server, them);
             Finding::new(&troubles::OPTIONS_DIFFER, text)
         }));
-        findings.extend(self.addresses.findings(&self.names, self.link.failures()));
+        findings.extend(
+            self.addresses
+                .findings(&self.names, self.link.link().failures()),
+        );
         let clock = self.health.clock_problem();
         findings.extend(clock.map(|text| Finding::new(&CLOCK_RATE, text)));
+        findings.extend(self.refused_messages.finding());
         let around = StatusInputs {
             started: self.started,
             names: &self.names,
+            addresses: &self.addresses,
             link: &mut self.link,
             late_wake_ups: self.late_wake_ups,
         };
@@ -97,16 +110,16 @@ impl Node {
 
 impl System for Node {
     type Machine = Machine;
-    type Link = UdpSlot;
+    type Link = Link;
     type Store = StateFile;
     type Observer = Observers;
     type Task = NoTask<Command>;
     type Request = NoRequest;
     type Condition = Condition;
 
-    fn environment(&mut self) -> Environment<'_, UdpSlot, StateFile, Observers> {
+    fn environment(&mut self) -> Environment<'_, Link, StateFile, Observers> {
         Environment {
-            link: Some(&mut self.link).filter(|link| link.is_up()),
+            link: Some(&mut self.link).filter(|link| link.link().is_up()),
             store: &mut self.store,
             observer: &mut self.observers,
         }
@@ -130,7 +143,7 @@ impl System for Node {
         now: Instant,
         waiting: &Reactor,
     ) -> Result<Option<NetworkState>, Error> {
-        let Some(socket) = self.link.poll_socket(now) else {
+        let Some(socket) = self.link.link_mut().poll_socket(now) else {
             return Ok(None);
         };
         waiting.add(socket, LINK)?;
@@ -138,12 +151,12 @@ impl System for Node {
     }
 
     fn on_link_failed(&mut self, now: Instant, error: &io::Error) -> NetworkState {
-        self.link.fail(now, error);
+        self.link.link_mut().fail(now, error);
         NetworkState::Down
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.link.deadline()
+        self.link.link().deadline()
     }
 
     fn answer(
@@ -171,6 +184,21 @@ impl System for Node {
         None
     }
 
+    fn reload(&mut self, log: &LogOutput) -> Reload<Command> {
+        let Self {
+            configured,
+            link,
+            addresses,
+            names,
+            ..
+        } = self;
+        reload::reload(configured, link, addresses, names);
+        let verbose = self.configured.options().verbose;
+        log.set_verbose(verbose);
+        self.observers.log.set_verbose(verbose);
+        Reload::Done(None)
+    }
+
     fn on_iteration_end(&mut self, _: Now, _: &Machine) {}
 
     fn on_second(&mut self, now: Now) {
@@ -182,10 +210,15 @@ impl System for Node {
             observers,
             health,
             write_warnings,
+            refused_messages,
             ..
         } = self;
         addresses.update(names.own(), names, link);
-        health.update_drops(link.drops().kernel);
+        health.update_drops(link.link_mut().drops().kernel);
+        refused_messages.update(now.monotonic, link.signer());
+        if let Some(signer) = link.signer_mut() {
+            signer.addressing_mut().report_denials(now.monotonic);
+        }
         store.check_place();
         let failures = store.take_failures();
         write_warnings.on_failures(now.monotonic, store.path(), failures);
@@ -205,7 +238,7 @@ impl System for Node {
     }
 
     fn condition(&self, machine: &Machine) -> Condition {
-        if self.link.is_up() {
+        if self.link.link().is_up() {
             Condition::Up(machine.summary())
         } else {
             Condition::NoLink

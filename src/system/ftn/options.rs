@@ -9,9 +9,11 @@ use ring_config::ConfigOption;
 use ring_control::ftn::SYSTEM;
 use ring_control::{NodeName, control_dir};
 use ring_host::LogFormat;
+use ring_host::trust::{KeyFileError, KeyOptions, KeySource, ServiceUser};
 use ring_proto::ftn::server::{self, OptionsError, clients_max, majority};
 use ring_text::{parse_bytes, parse_duration};
 
+use super::trust::ServerTrust;
 use crate::system::values::parse_count;
 
 const EXAMPLES: &str = concat!(
@@ -37,6 +39,8 @@ with --quorum 2 grant nothing while one of them is down.
     "                                         run it in a container that has another address\n",
     "  ringd ftn --servers list --index 0 --state-dir ~/ftn --control ~/ftn/0.sock\n",
     "                                         run it as an ordinary user\n",
+    "  ringd ftn --servers list --index 0 --key-file ftn.keys --client-keys ftn.clients\n",
+    "                                         accept only signed messages\n",
     "  ringctl -i ftn-0 status                show the leader and the servers that are up\n",
     "  ringctl -i ftn-0 watch                 print events as they happen\n",
     "  sudo ringd -- ftn                      join the ring on the interface named ftn\n",
@@ -46,6 +50,8 @@ and --control.
 
 ",
     "Signals:\n",
+    "  SIGHUP           read the configuration file and the key files again; without a restart,\n",
+    "                   these options change: accept-unsigned, client-keys, key-file, verbose\n",
     "  SIGTERM, SIGINT  hand the tokens over to the other servers, within 5 s, then exit\n",
     "  SIGUSR1          log the status\n",
     "\nExit codes:\n",
@@ -166,6 +172,18 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub max_clients: Option<usize>,
 
+    /// The options for signed messages.
+    #[command(flatten)]
+    pub keys: KeyOptions,
+
+    /// Accept clients with the keys of this file too
+    ///
+    /// ringd keygen --client prints a line of the file. The names of the permitted tokens follow the key. A name that
+    /// ends in * permits all names with this start. A key without names permits all names. The rules for the file are
+    /// those of --key-file.
+    #[arg(long, value_name = "FILE")]
+    pub client_keys: Option<KeySource>,
+
     /// Keep the highest configuration number in DIR/ftn-N.state
     #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
     pub state_dir: PathBuf,
@@ -274,11 +292,56 @@ impl Options {
     /// Checks the options that do not depend on the list of servers.
     ///
     /// # Errors
-    /// Returns the option that is wrong.
-    pub fn check(&self) -> Result<(), OptionsError> {
+    /// Fails if an option is wrong, or if the options cannot work together.
+    pub fn check(&self) -> Result<(), ring_host::Error> {
+        self.keys.check()?;
+        if self.client_keys.is_some() && self.keys.key_file.is_none() {
+            return Err(ring_host::Error::Usage(
+                "--client-keys needs --key-file: without keys, a server accepts all clients; add --key-file FILE, or \
+                 remove --client-keys"
+                    .to_owned(),
+            ));
+        }
         // With few servers, the most clients are possible.
         let least = self.of_machine(1).quorum.max(1);
-        self.of_machine(least).check(least)
+        let checked = self.of_machine(least).check(least);
+        checked.map_err(|error| unusable(&error))
+    }
+
+    /// Reads the key files, if there are any.
+    pub(super) fn trust(&self) -> Result<ServerTrust, KeyFileError> {
+        let trust = self.keys.trust()?;
+        let files = self.client_keys.as_ref().zip(trust.keys.as_ref());
+        let clients = files.map(|(file, keys)| file.read_client_keys(keys));
+        Ok(ServerTrust {
+            clients: clients.transpose()?,
+            trust,
+        })
+    }
+
+    /// Checks the key files, if there are any. Returns notes if the daemons of the systemd units, whose user is
+    /// `service`, cannot use a file.
+    ///
+    /// # Errors
+    /// Fails if no daemon can use a file.
+    pub(crate) fn check_keys(
+        &self,
+        service: Option<&ServiceUser>,
+    ) -> Result<Vec<String>, KeyFileError> {
+        let keys = self.keys.check_keys(service)?;
+        let clients = self.client_keys.as_ref();
+        let clients = clients.map(|file| file.check_client_keys(service));
+        Ok(keys
+            .into_iter()
+            .chain(clients.transpose()?.flatten())
+            .collect())
+    }
+
+    /// Takes over the values that can change while the daemon runs.
+    pub(super) fn adjust(&mut self, new: &Self) {
+        self.keys.clone_from(&new.keys);
+        self.client_keys.clone_from(&new.client_keys);
+        self.verbose = new.verbose;
     }
 
     /// Returns the server's name on this machine.
@@ -293,6 +356,10 @@ impl Options {
             None => self.name().socket_path(&control_dir(SYSTEM)),
         }
     }
+}
+
+pub(super) fn unusable(error: &OptionsError) -> ring_host::Error {
+    ring_host::Error::Usage(format!("{error}; see ringd ftn --help"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::path::Path;
 use ring_client::token::{ServerList, ServersError, read_list};
 use ring_config::Configured;
 use ring_control::Finding;
-use ring_host::{History, Host, NodeHealth, Onlookers, UdpSlot};
+use ring_host::trust::RefusedMessages;
+use ring_host::{History, Host, NodeHealth, Onlookers, UdpSlot, readable_directories};
 use ring_process::capabilities;
 use ring_process::sandbox::{Files, IP_FAMILIES, Sandbox};
 use ring_proto::ftn::server::{Durable, OptionsError, Server};
@@ -22,8 +23,9 @@ use super::link;
 use super::node::Node;
 use super::observers::Observers;
 use super::option_warnings::option_warnings;
-use super::options;
+use super::options::{self, unusable};
 use super::state_file::{Record, StateFile};
+use super::trust::{Link, SIGNED_BYTES_MAX};
 use crate::system::events as shared_events;
 use crate::system::ftn::events;
 use crate::system::ftn::observe::{Describer, Log, Names};
@@ -40,8 +42,9 @@ const REFUSAL: &str = "a server of the token service answers only requests for i
 ///
 /// # Errors
 /// Fails if the server cannot start, or if a system call fails that always succeeds on a healthy system.
-pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
+pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     let options = configured.options();
+    options.check()?;
     let index = options.index;
     let ServerList {
         names,
@@ -59,6 +62,9 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         list: options.servers.clone(),
         source,
     })?;
+    let trust = options
+        .trust()
+        .map_err(|error| ring_host::Error::Usage(error.to_string()))?;
     let name = options.name();
     check_old_state(options)?;
     let (store, found) = StateFile::open(&options.state_dir, (&name, index), ssig)?;
@@ -79,13 +85,17 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         None,
-        sandbox(options, hosts.has_names()),
+        sandbox(&configured, hosts.has_names()),
     )?;
     let mut option_findings = option_warnings(&own, count);
     let names = Names::new(names, index);
     let addresses = Addresses::of(&servers, hosts, address_warnings, options.bind.is_none());
     let addresses = addresses.map_err(ring_host::Error::system("start a thread for names"))?;
+    let addressing = addresses.for_signatures(index, address);
+    let signer = trust.signer(addressing, own.max_clients);
+    let signer = signer.map_err(ring_host::Error::system("draw a random number"))?;
     log_start(&names, index, &link);
+    trust.log();
     log_list_change(&store, found, ssig);
     for finding in &option_findings {
         warn!(event = events::OPTIONS_WARNING, "{}", finding.text);
@@ -95,13 +105,15 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         warn!(event = shared_events::STATE_CORRUPT, "{loss}");
         option_findings.push(Finding::new(&STATE_CORRUPT, loss));
     }
+    let verbose = options.verbose;
     let node = Node {
+        configured,
         started: host.start_time(),
-        link,
+        link: Link::new(link, signer),
         store,
         observers: Observers {
             describer: Describer::new(names.clone()),
-            log: Log::new(options.verbose),
+            log: Log::new(verbose),
             history: History::new(host.start_time()),
         },
         names,
@@ -112,20 +124,24 @@ pub fn run(configured: &Configured<Options>) -> Result<(), ring_host::Error> {
         ),
         onlookers: Onlookers::new(REFUSAL),
         option_findings,
+        refused_messages: RefusedMessages::default(),
         late_wake_ups: 0,
     };
-    let received = datagrams::receive_batch(DATAGRAM_BYTES_MAX);
+    let received = datagrams::receive_batch(SIGNED_BYTES_MAX);
     let transmit = datagrams::transmit_batch(DATAGRAM_BYTES_MAX);
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 
-fn sandbox(options: &Options, resolves_names: bool) -> Sandbox {
+fn sandbox(configured: &Configured<Options>, resolves_names: bool) -> Sandbox {
+    let options = configured.options();
+    let keys = [&options.keys.key_file, &options.client_keys];
+    let keys = keys.into_iter().flatten();
     Sandbox {
         capabilities: capabilities::PORTS,
         address_families: IP_FAMILIES,
         files: Files {
             reads_everything: resolves_names,
-            read: Vec::new(),
+            read: readable_directories(configured, keys),
             write: vec![options.state_dir.clone()],
         },
     }
@@ -197,10 +213,6 @@ fn same_family(own: SocketAddr, servers: &Servers) -> Result<SocketAddr, String>
 fn unusable_bind(options: &Options, why: &str) -> ring_host::Error {
     let list = options.servers.display();
     ring_host::Error::Usage(format!("{why}; {list} lists the servers"))
-}
-
-fn unusable(error: &OptionsError) -> ring_host::Error {
-    ring_host::Error::Usage(format!("{error}; see ringd ftn --help"))
 }
 
 fn log_start(names: &Names, index: usize, link: &UdpSlot) {

@@ -18,6 +18,7 @@ mod recording;
 mod servers;
 mod service;
 mod stand;
+mod trust;
 mod wire;
 
 use ring_segment::Test;
@@ -34,6 +35,7 @@ pub(crate) fn tests() -> Vec<Test> {
         conformance::tests(),
         fragments::tests(),
         recording::tests(),
+        trust::tests(),
     ];
     let clients = clients.into_iter().flatten().map(Test::without_stalls);
     clients

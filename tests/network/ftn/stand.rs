@@ -66,6 +66,13 @@ impl ServerStand {
         Ok(())
     }
 
+    /// Starts a server with a configuration file. With a terminal, a hang-up would mean that the terminal was closed.
+    pub(super) fn start_with_config(&mut self, index: usize, config: &Path) -> Result<()> {
+        let server = self.server_options(index)?.option("--config", config);
+        self.servers.push(server.through(["setsid"]).spawn()?);
+        Ok(())
+    }
+
     /// Makes a segment, and a list of servers for the segment's first nodes.
     pub(super) fn without_servers(nodes: usize, servers: usize) -> Result<Self> {
         let segment = Layout::new(nodes).addresses().bridge()?;
@@ -143,8 +150,15 @@ impl ServerStand {
         loop {
             let status = self.servers[first].wait_for_status(WAIT_LIMIT, is_served)?;
             let agrees = |other: &Value| {
-                let keys = ["leader", "configuration", "servers"];
+                let keys = ["leader", "configuration"];
+                let states = |status: &Value| {
+                    let states = (0..).map_while(|index| status["servers"].get(index).cloned());
+                    states
+                        .map(|server| server["state"].clone())
+                        .collect::<Vec<_>>()
+                };
                 keys.iter().all(|key| other[*key] == status[*key])
+                    && states(other) == states(&status)
             };
             let mut all_agree = true;
             for &other in &asked[1..] {

@@ -95,7 +95,7 @@ pub(crate) enum TestedBy {
 
 /// Each recipe: its page, its beginning, and the test that runs it. If a test runs all recipes of a page, the beginning
 /// is empty.
-pub(crate) const RECIPES: [(&str, &str, TestedBy); 95] = [
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 96] = [
     (
         "README.md",
         "scripts/lab up 4",
@@ -355,6 +355,11 @@ pub(crate) const RECIPES: [(&str, &str, TestedBy); 95] = [
         "docs/how-to/protect-a-ring.md",
         "ringd check-config && sudo systemctl reload",
         TestedBy::Other("trust::roll_out, which reloads with SIGHUP instead of systemd"),
+    ),
+    (
+        "docs/how-to/protect-the-token-service.md",
+        "ringd check-config && sudo systemctl reload",
+        TestedBy::Other("ftn::trust::roll_out, which reloads with SIGHUP instead of systemd"),
     ),
     (
         "docs/how-to/quorum.md",

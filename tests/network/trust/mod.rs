@@ -26,7 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 /// Returns a line of a key file. The key consists of the byte `id`.
-fn key_line(id: u8) -> String {
+pub(crate) fn key_line(id: u8) -> String {
     format!("{id} {}\n", format!("{id:02x}").repeat(32))
 }
 
@@ -85,7 +85,7 @@ impl Files {
 }
 
 /// Makes the daemon read its files again. Waits until it uses exactly these keys.
-fn reload(daemon: &Daemon, keys: &[u8], accepts_unsigned: bool) -> Result<()> {
+pub(crate) fn reload(daemon: &Daemon, keys: &[u8], accepts_unsigned: bool) -> Result<()> {
     daemon.signal(Signal::SIGHUP)?;
     let is_in_force = |status: &Value| {
         let trust = &status["trust"];

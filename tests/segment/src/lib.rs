@@ -118,5 +118,5 @@ pub use switch::{Rules, Switch};
 pub use timing::{LONG_IDLE_HOLD, SLACK, Timing};
 pub use wire::{
     Confirmation, Digest, ETHERTYPE, Member, Message, Profile, Seen, Token, digest_of,
-    forged_signature, frame,
+    forged_signature, frame, signing_key,
 };

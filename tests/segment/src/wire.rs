@@ -314,10 +314,7 @@ impl Seen {
 
     /// Returns the id of the key that signed the frame; `None` if the frame has no signature.
     pub fn key(&self) -> Option<u32> {
-        Some(u32::from_be_bytes(array_at(
-            signature(&self.bytes)?,
-            KEY_ID_AT,
-        )?))
+        signing_key(&self.bytes)
     }
 
     /// Returns the number of the heartbeat in its tenure, if the heartbeat asks for confirmations.
@@ -387,6 +384,12 @@ impl fmt::Debug for Seen {
 fn signature(frame: &[u8]) -> Option<&[u8]> {
     let signature = &frame[frame.len().checked_sub(SIGNATURE_LEN)?..];
     (array_at(signature, SIGNATURE_MARK_AT) == Some(SIGNATURE_MARK)).then_some(signature)
+}
+
+/// Returns the id of the key that signed a message; `None` if the message has no signature.
+pub fn signing_key(message: &[u8]) -> Option<u32> {
+    let id = array_at(signature(message)?, KEY_ID_AT)?;
+    Some(u32::from_be_bytes(id))
 }
 
 /// Returns a signature with the id of a key, but with a wrong MAC.

@@ -43,6 +43,19 @@ pub enum Error {
     /// The session is lost, with all its tokens.
     #[error("the session with the token servers is lost: {}", loss_text(*.0))]
     Lost(Loss),
+    /// The key of this program does not permit the token. The servers would drop the request.
+    #[error(
+        "the key {key} does not permit the token '{name}': it permits only {permitted}; use another key file, or add \
+         the name to this key on all machines"
+    )]
+    NotPermitted {
+        /// The token's name, escaped.
+        name: String,
+        /// The id of the key.
+        key: u32,
+        /// The permitted names.
+        permitted: String,
+    },
     /// The client cannot send the request.
     #[error("{}", refusal_text(*.0))]
     Refused(Refusal),
@@ -57,15 +70,29 @@ pub enum Obstacle {
     /// No server answers. Servers with a different list do not answer.
     #[error(
         "no answer from {} ({}): check that the servers run, that UDP reaches them, and that their list has the same \
-         lines. The signature of this list is {signature}; ringctl status shows a server's signature as ssig",
+         lines. The signature of this list is {signature}; ringctl status shows a server's signature as ssig. {}",
         count_text(.asked.len()),
-        address_list(.asked)
+        address_list(.asked),
+        key_text(*.key)
     )]
     NoAnswer {
         /// The addresses of the servers to which the client sent requests.
         asked: Vec<SocketAddr>,
         /// The signature of this program's list.
         signature: i32,
+        /// The id of the key that signs; `None` without keys.
+        key: Option<u32>,
+    },
+    /// The servers do not sign their answers.
+    #[error(
+        "{server} answers without a valid signature: it does not know the key {key} of this program; give the key to \
+         all servers with --client-keys, or use no key here"
+    )]
+    Unsigned {
+        /// The server's address.
+        server: SocketAddr,
+        /// The id of the key of this program.
+        key: u32,
     },
     /// A server has a different list.
     #[error(
@@ -113,6 +140,16 @@ fn count_text(count: usize) -> String {
     }
 }
 
+fn key_text(key: Option<u32>) -> String {
+    match key {
+        Some(key) => format!(
+            "Servers do not answer a client whose key they do not know: check that they have the key {key} with the \
+             same digits"
+        ),
+        None => "Servers with keys do not answer a client without a key".to_owned(),
+    }
+}
+
 fn address_list(asked: &[SocketAddr]) -> String {
     let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
     asked.join(", ")
@@ -152,6 +189,7 @@ mod tests {
         let obstacle = Obstacle::NoAnswer {
             asked,
             signature: -7,
+            key: Some(20),
         };
         let after = Duration::from_secs(10);
         let text = Error::NoSession { after, obstacle }.to_string();
@@ -159,6 +197,7 @@ mod tests {
             "within 10 s",
             "no answer from 2 servers (192.0.2.1:7300, 192.0.2.2:7300)",
             "signature of this list is -7",
+            "have the key 20",
         ] {
             assert!(text.contains(part), "{text}");
         }

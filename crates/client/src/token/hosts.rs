@@ -179,7 +179,7 @@ impl Hosts {
 }
 
 /// Returns the address from which this machine sends to `remote`, with the port of `own`.
-fn source_towards(remote: SocketAddr, own: SocketAddr) -> io::Result<SocketAddr> {
+pub(super) fn source_towards(remote: SocketAddr, own: SocketAddr) -> io::Result<SocketAddr> {
     let any: IpAddr = if remote.is_ipv4() {
         Ipv4Addr::UNSPECIFIED.into()
     } else {

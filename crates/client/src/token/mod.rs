@@ -29,6 +29,9 @@
 mod calls;
 mod error;
 mod hosts;
+#[cfg_attr(feature = "signatures", path = "signed_link.rs")]
+#[cfg_attr(not(feature = "signatures"), path = "plain_link.rs")]
+mod link;
 mod observer;
 mod servers;
 mod session;
@@ -37,11 +40,15 @@ mod wait_limits;
 pub use calls::Grant;
 pub use error::{Error, Obstacle};
 pub use hosts::{Hosts, RESOLVE_INTERVAL, Resolution};
+#[cfg(feature = "signatures")]
+pub use link::check_name;
 pub use ring_codec::ftn::Access;
 pub use ring_proto::ftn::client::{ClientState, Command, Event, HeldToken, Loss, Refusal};
 pub use ring_proto::ftn::{
     CLIENT_TIMEOUT_MIN, DATA_BYTES_MAX, INTRODUCTION_BYTES_MAX, NAME_BYTES_MAX, Servers,
 };
+#[cfg(feature = "signatures")]
+pub use ring_trust::{ClientKeys, KeyringError};
 pub use servers::{
     ServerList, ServersError, list_with_addresses, read_list, read_servers, resolve_list,
     resolve_list_within,

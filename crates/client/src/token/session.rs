@@ -20,11 +20,14 @@ use ring_runtime::worker::PeriodicValue;
 use ring_text::truncate_to_bytes;
 
 use super::hosts::{Hosts, RESOLVE_INTERVAL, Resolution};
+use super::link::{self, Keys, Link, SIGNATURE_LEN_MAX};
 use super::observer::SessionObserver;
 use super::{Error, Obstacle};
 
 /// The key under which the watched descriptor is registered with the poller.
 const WATCHED: u8 = 0;
+/// The time between two searches for the addresses of this machine while the session is not live.
+const ADDRESSES_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reason for the end of a wait.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,7 +50,10 @@ pub enum Wake {
 /// answer.
 #[derive(Debug)]
 pub struct Session {
-    machine_runner: MachineRunner<Client, UdpLink, NoStore, SessionObserver>,
+    machine_runner: MachineRunner<Client, Link, NoStore, SessionObserver>,
+    keys: Keys,
+    /// The time at which a session that is not live finds the addresses of this machine again.
+    addresses_due: Instant,
     watched: Option<OwnedFd>,
     /// The end of the lease in the last [`Wake::Renewed`].
     reported_lease: Option<Instant>,
@@ -75,6 +81,30 @@ impl Session {
         client_timeout: Duration,
         introduction: &str,
     ) -> Result<Self, Error> {
+        Self::open_with(servers, client_timeout, introduction, Keys::default())
+    }
+
+    /// Opens a session as [`open`](Self::open) does. The session signs its messages with the first key. It accepts only
+    /// signed messages.
+    ///
+    /// # Errors
+    /// Fails if no socket can be created, or if the kernel has no random source.
+    #[cfg(feature = "signatures")]
+    pub fn open_signed(
+        servers: Servers,
+        client_timeout: Duration,
+        introduction: &str,
+        keys: ring_trust::ClientKeys,
+    ) -> Result<Self, Error> {
+        Self::open_with(servers, client_timeout, introduction, Keys(Some(keys)))
+    }
+
+    fn open_with(
+        servers: Servers,
+        client_timeout: Duration,
+        introduction: &str,
+        keys: Keys,
+    ) -> Result<Self, Error> {
         let client = Client::new(Options {
             servers,
             client_timeout,
@@ -82,11 +112,13 @@ impl Session {
         });
         let driver = Driver::with_batches(
             client,
-            datagrams::receive_batch(DATAGRAM_BYTES_MAX),
+            datagrams::receive_batch(DATAGRAM_BYTES_MAX + SIGNATURE_LEN_MAX),
             datagrams::transmit_batch(DATAGRAM_BYTES_MAX),
         );
         let mut session = Self {
             machine_runner: MachineRunner::new(driver, NoStore, SessionObserver::default())?,
+            keys,
+            addresses_due: clock::now().monotonic + ADDRESSES_INTERVAL,
             watched: None,
             reported_lease: None,
             resolver: None,
@@ -131,11 +163,18 @@ impl Session {
             && let Some(Resolution { addresses, .. }) = resolver.take()
         {
             self.machine_runner.command(Command::Addresses(addresses));
+            self.update_addresses();
             if self.is_v4() != self.socket_is_v4 {
                 self.replace_socket()?;
             }
         }
         Ok(())
+    }
+
+    /// Finds the addresses of this machine again, because the signatures contain them.
+    fn update_addresses(&mut self) {
+        let servers = self.servers().clone();
+        link::update_addresses(self.machine_runner.link(), &servers);
     }
 
     /// Whether the servers have IPv4 addresses; also `true` if no server has an address.
@@ -156,8 +195,10 @@ impl Session {
         };
         let link = UdpLink::bind(any, &UdpOptions::default())?;
         let port = link.address()?.port();
-        let register =
-            |link: &UdpLink, waiting: &ring_runtime::wait::Reactor| waiting.add(link, LINK);
+        let link = self.keys.link(link, self.servers())?;
+        let register = |link: &Link, waiting: &ring_runtime::wait::Reactor| {
+            waiting.add(link::socket(link), LINK)
+        };
         self.machine_runner
             .set_link(link, SocketState::Up { port }, register)?;
         Ok(())
@@ -205,8 +246,12 @@ impl Session {
     /// [`Event::Refused`].
     ///
     /// # Errors
-    /// Fails if no new socket can be created after the loss of a session.
+    /// Fails if no new socket can be created after the loss of a session. Also fails if the key of this program does
+    /// not permit a requested token.
     pub fn command(&mut self, command: Command) -> Result<(), Error> {
+        if let Command::Request { name, .. } = &command {
+            self.keys.check_name(name)?;
+        }
         self.machine_runner.command(command);
         self.apply_socket_requests()
     }
@@ -257,6 +302,13 @@ impl Session {
     /// Runs the session's loop once, and waits at most until `until`. Returns `None` if the caller should wait again.
     pub(super) fn step(&mut self, until: Option<Instant>) -> Result<Option<Wake>, Error> {
         self.apply_resolved_names()?;
+        let now = clock::now().monotonic;
+        if self.addresses_due <= now {
+            self.addresses_due = now + ADDRESSES_INTERVAL;
+            if self.live_since().is_none() {
+                self.update_addresses();
+            }
+        }
         let step = self.machine_runner.step(until)?;
         if step.link_failed.is_some() {
             self.replace_socket()?;
@@ -327,6 +379,7 @@ impl Session {
             (seen.trouble, seen.other_list, seen.short_timeout)
         };
         let signature = self.servers().signature();
+        let key = self.keys.id();
         let answered = match self.standing() {
             ClientState::Login { answered, .. } => answered,
             ClientState::Proving { .. } | ClientState::Live { .. } => {
@@ -334,6 +387,10 @@ impl Session {
             }
             ClientState::NoSocket | ClientState::LoggingOut | ClientState::Ended => 0,
         };
+        let unsigned = link::unsigned_server(self.machine_runner.link());
+        if let (Some(server), Some(key)) = (unsigned, key) {
+            return Obstacle::Unsigned { server, key };
+        }
         if let Some((server, timeout)) = short {
             return Obstacle::ShortTimeout {
                 server: self.servers().address(server),
@@ -356,7 +413,11 @@ impl Session {
         if asked.is_empty() {
             return Obstacle::NoAddress;
         }
-        Obstacle::NoAnswer { asked, signature }
+        Obstacle::NoAnswer {
+            asked,
+            signature,
+            key,
+        }
     }
 }
 

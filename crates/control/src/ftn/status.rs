@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Health, NodeStatus};
+use crate::{Health, NodeStatus, TrustStatus};
 
 /// The system's name in its status.
 pub const SYSTEM: &str = "ftn";
@@ -58,6 +58,9 @@ pub struct Status {
     pub parts_bytes: usize,
     /// The memory that the tokens may use.
     pub max_memory_bytes: usize,
+    /// The keys of this server.
+    #[serde(default)]
+    pub trust: TrustStatus,
     /// The server's health.
     #[serde(default = "Health::default_when_absent")]
     pub health: Health,
@@ -75,6 +78,10 @@ pub struct ServerStatus {
     pub name: String,
     /// The state of the server, according to the configuration: `DOWN`, `BOOTING` or `READY`.
     pub state: String,
+    /// The id of the key with which the server signs its messages. The id is `null` for this server, if no message of
+    /// the server had a valid signature, or if this server has no keys.
+    #[serde(default)]
+    pub key: Option<u32>,
 }
 
 /// A session of a client.
@@ -84,6 +91,10 @@ pub struct SessionStatus {
     pub id: i32,
     /// The address of the session's client.
     pub address: String,
+    /// The id of the key with which the client signs its messages. The id is `null` if this server got no message of
+    /// the client with a valid signature, or if it has no keys.
+    #[serde(default)]
+    pub key: Option<u32>,
 }
 
 impl Status {

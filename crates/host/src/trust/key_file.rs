@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ring_process::secret_file::{self, Owner, SecretFileError};
-use ring_trust::{Keyring, KeyringError};
+use ring_trust::{ClientKeys, KeyId, Keyring, KeyringError};
 use thiserror::Error;
 
 /// The start of an option's value that names a credential of systemd.
@@ -14,6 +14,17 @@ const CREDENTIAL: &str = "credential:";
 const CREDENTIALS_DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
 /// The maximum length of a key file, in bytes. The maximum number of keys needs less than a quarter.
 const LEN_MAX: u64 = 4096;
+/// The maximum length of a file with the keys of clients, in bytes.
+const CLIENTS_LEN_MAX: u64 = 1 << 20;
+
+/// The user of the systemd units of a system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServiceUser {
+    /// The name of the user.
+    pub name: &'static str,
+    /// The id of the user.
+    pub id: u32,
+}
 
 /// The place of a key file, as an option names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +74,7 @@ pub enum KeyFileError {
     /// The process has no credentials.
     #[error(
         "cannot read the credential {name}: {CREDENTIALS_DIRECTORY} is not set; add LoadCredential={name}:FILE to the \
-         unit, or give --key-file the path of a file"
+         unit, or give the path of a file instead of credential:{name}"
     )]
     NoCredentials {
         /// The name of the credential.
@@ -88,9 +99,26 @@ impl KeySource {
     /// Fails if there is no such file, or if its contents are wrong. Also fails if users other than root and the user
     /// of this process have access to it.
     pub(crate) fn read(&self) -> Result<Keyring, KeyFileError> {
+        self.parse(LEN_MAX, Keyring::parse)
+    }
+
+    /// Reads the keys of clients. Their ids differ from those of the servers' keys.
+    ///
+    /// # Errors
+    /// Fails with the errors of a key file.
+    pub fn read_client_keys(&self, ring: &Keyring) -> Result<ClientKeys, KeyFileError> {
+        let ids: Vec<KeyId> = ring.ids().collect();
+        self.parse(CLIENTS_LEN_MAX, |text| ClientKeys::parse(text, &ids))
+    }
+
+    fn parse<T>(
+        &self,
+        len_max: u64,
+        parse: impl FnOnce(&str) -> Result<T, KeyringError>,
+    ) -> Result<T, KeyFileError> {
         match self {
-            Self::File(path) => read_file(path, Owner::Own).map(|(keys, _)| keys),
-            Self::Credential(name) => read_credential(name),
+            Self::File(path) => read_file(path, len_max, Owner::Own, parse).map(|(keys, _)| keys),
+            Self::Credential(name) => read_credential(name, parse),
         }
     }
 
@@ -107,13 +135,41 @@ impl KeySource {
     ///
     /// # Errors
     /// Fails if no daemon can use the file.
-    pub(crate) fn check(&self, service: Option<u32>) -> Result<Option<String>, KeyFileError> {
+    pub(crate) fn check(
+        &self,
+        service: Option<&ServiceUser>,
+    ) -> Result<Option<String>, KeyFileError> {
+        self.check_with(service, LEN_MAX, Keyring::parse)
+    }
+
+    /// Checks the file with the keys of clients as [`check`](Self::check) does.
+    ///
+    /// # Errors
+    /// Fails if no daemon can use the file.
+    pub fn check_client_keys(
+        &self,
+        service: Option<&ServiceUser>,
+    ) -> Result<Option<String>, KeyFileError> {
+        self.check_with(service, CLIENTS_LEN_MAX, |text| {
+            ClientKeys::parse(text, &[])
+        })
+    }
+
+    fn check_with<T>(
+        &self,
+        service: Option<&ServiceUser>,
+        len_max: u64,
+        parse: impl FnOnce(&str) -> Result<T, KeyringError>,
+    ) -> Result<Option<String>, KeyFileError> {
         match self {
             Self::File(path) => {
-                let (_, owner) = read_file(path, Owner::Any)?;
+                let (_, owner) = read_file(path, len_max, Owner::Any, parse)?;
                 let path = path.display();
-                Ok(service.filter(|it| *it != owner).map(|_| {
-                    format!("the daemons of the systemd units cannot read the key file {path}; run chown ringd on it")
+                Ok(service.filter(|it| it.id != owner).map(|it| {
+                    format!(
+                        "the daemons of the systemd units cannot read the key file {path}; run chown {} on it",
+                        it.name
+                    )
                 }))
             }
             Self::Credential(name) => Ok(Some(format!(
@@ -123,26 +179,32 @@ impl KeySource {
     }
 }
 
-fn read_file(path: &Path, owner: Owner) -> Result<(Keyring, u32), KeyFileError> {
+fn read_file<T>(
+    path: &Path,
+    len_max: u64,
+    owner: Owner,
+    parse: impl FnOnce(&str) -> Result<T, KeyringError>,
+) -> Result<(T, u32), KeyFileError> {
     let refused = |why| KeyFileError::Refused {
         path: path.to_owned(),
         why,
     };
-    let file = secret_file::read(path, LEN_MAX, owner).map_err(refused)?;
-    let keys = parse(&file.text, path)?;
+    let file = secret_file::read(path, len_max, owner).map_err(refused)?;
+    let keys = parse(&file.text).map_err(|why| invalid(path, why))?;
     Ok((keys, file.owner))
 }
 
-fn parse(text: &str, path: &Path) -> Result<Keyring, KeyFileError> {
-    Keyring::parse(text).map_err(|why| KeyFileError::Invalid {
-        path: path.to_owned(),
-        why,
-    })
+fn invalid(path: &Path, why: KeyringError) -> KeyFileError {
+    let path = path.to_owned();
+    KeyFileError::Invalid { path, why }
 }
 
 /// Reads a credential. Only the user of the unit has access to it. The mode of its file does not show this, because
 /// systemd gives the access by an access control list.
-fn read_credential(name: &str) -> Result<Keyring, KeyFileError> {
+fn read_credential<T>(
+    name: &str,
+    parse: impl FnOnce(&str) -> Result<T, KeyringError>,
+) -> Result<T, KeyFileError> {
     let owned = || name.to_owned();
     let Some(folder) = env::var_os(CREDENTIALS_DIRECTORY) else {
         return Err(KeyFileError::NoCredentials { name: owned() });
@@ -152,7 +214,7 @@ fn read_credential(name: &str) -> Result<Keyring, KeyFileError> {
         name: owned(),
         source,
     })?;
-    parse(&text, &path)
+    parse(&text).map_err(|why| invalid(&path, why))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use ring_runtime::random_bytes;
 use ring_trust::{Authenticator, DropReason, Keyring};
 use tracing::info;
 
-pub use key_file::{KeyFileError, KeySource};
+pub use key_file::{KeyFileError, KeySource, ServiceUser};
 pub use options::KeyOptions;
 pub use refused_messages::RefusedMessages;
 

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Trust;
-use super::key_file::{KeyFileError, KeySource};
+use super::key_file::{KeyFileError, KeySource, ServiceUser};
 use crate::Error;
 
 /// The options that give a node its keys.
@@ -57,7 +57,10 @@ impl KeyOptions {
     ///
     /// # Errors
     /// Fails if no daemon can use the file.
-    pub fn check_keys(&self, service: Option<u32>) -> Result<Option<String>, KeyFileError> {
+    pub fn check_keys(
+        &self,
+        service: Option<&ServiceUser>,
+    ) -> Result<Option<String>, KeyFileError> {
         let note = self.key_file.as_ref().map(|file| file.check(service));
         Ok(note.transpose()?.flatten())
     }

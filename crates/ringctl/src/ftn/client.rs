@@ -10,6 +10,7 @@ use ring_client::token::{
 };
 
 use super::super::Error;
+use super::key_file::{KeyFile, open_session};
 use super::stop_signals::StopSignals;
 
 /// The default client timeout. It equals the servers' default.
@@ -61,6 +62,7 @@ impl ServerList {
 pub(super) struct ServiceClient {
     pub(super) servers: ServerList,
     pub(super) timeout: Duration,
+    pub(super) keys: Option<KeyFile>,
 }
 
 pub(super) enum Outcome<T> {
@@ -80,7 +82,8 @@ impl ServiceClient {
         let stop = StopSignals::new()?;
         let open = || {
             let servers = &self.servers;
-            let session = Session::open(servers.resolved.clone(), self.timeout, introduction)?;
+            let resolved = servers.resolved.clone();
+            let session = open_session(resolved, self.timeout, introduction, self.keys.as_ref())?;
             let mut session = session.resolving(servers.hosts.clone());
             session.watch(&stop)?;
             Ok(session)
@@ -111,7 +114,8 @@ pub(super) fn session_error(error: token::Error) -> Error {
     match error {
         token::Error::NoSession { .. } => Error::Gone(text),
         token::Error::Lost(_) => Error::HoldLost(text),
-        token::Error::Refused(Refusal::Name | Refusal::Data) => Error::Usage(text),
+        token::Error::NotPermitted { .. }
+        | token::Error::Refused(Refusal::Name | Refusal::Data) => Error::Usage(text),
         token::Error::Socket(error) => Error::System(error),
         token::Error::System(_)
         | token::Error::NotGranted

@@ -1,5 +1,6 @@
 //! Completion of names of tokens.
 
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 use std::{env, fs, thread};
@@ -11,6 +12,7 @@ use super::super::completion::value_on_command_line;
 use super::super::nodes::SERVERS;
 use super::super::values::parse_client_timeout;
 use super::client::{CLIENT_TIMEOUT, Outcome, SERVERS_VARIABLE, ServerList, ServiceClient};
+use super::key_file::{KEY_FILE_VARIABLE, KeyFile};
 use super::list::fetch_all;
 
 /// Maximum time until the session is live.
@@ -45,7 +47,13 @@ fn list_candidates() -> Option<Vec<CompletionCandidate>> {
         Some(given) => parse_client_timeout(given.to_str()?).ok()?,
         None => parse_client_timeout(CLIENT_TIMEOUT).ok()?,
     };
-    let client = ServiceClient { servers, timeout };
+    let key_file = value_on_command_line("--key-file").or_else(|| env::var_os(KEY_FILE_VARIABLE));
+    let keys = KeyFile::read(key_file.map(PathBuf::from).as_deref()).ok()?;
+    let client = ServiceClient {
+        servers,
+        timeout,
+        keys,
+    };
     let login_timeout = WaitLimits::limited(LOGIN_TIMEOUT).session();
     match client.with_session("", |session| {
         fetch_all(session, login_timeout, PAGE_TIMEOUT)

@@ -11,6 +11,7 @@ mod completion;
 mod data;
 mod granter;
 mod hold;
+mod key_file;
 mod list;
 mod name;
 mod nested;
@@ -24,7 +25,9 @@ use std::io::{self, Write};
 pub(super) use granter::run_granter;
 pub(crate) use options::TokenOptions;
 
+use super::Error;
 use client::{ServerList, ServiceClient};
+use key_file::KeyFile;
 use options::TokenCommand;
 
 pub(super) fn execute(options: &TokenOptions, output: &mut impl Write) -> anyhow::Result<u8> {
@@ -32,9 +35,11 @@ pub(super) fn execute(options: &TokenOptions, output: &mut impl Write) -> anyhow
     for warning in &servers.warnings {
         let _ = writeln!(io::stderr(), "ringctl: {warning}");
     }
+    let keys = KeyFile::read(options.key_file.as_deref()).map_err(Error::Usage)?;
     let client = ServiceClient {
         servers,
         timeout: options.client_timeout,
+        keys,
     };
     match &options.command {
         TokenCommand::Run(run) => Ok(run::run(&client, run)?),

@@ -15,6 +15,7 @@ use super::super::values::{
 };
 use super::client::{CLIENT_TIMEOUT, SERVERS_VARIABLE};
 use super::completion;
+use super::key_file::KEY_FILE_VARIABLE;
 use super::name::TokenName;
 
 const TOKEN_HELP: &str = concat!(
@@ -38,7 +39,8 @@ before you set it below 15s.
     "  1   the token was not granted in time (-E sets another code)\n",
     "  1   list: a server does not answer\n",
     "  1   ringctl already runs under the token, or a system call failed\n",
-    "  2   wrong usage, or FILE is not a list of servers\n",
+    "  2   wrong usage, a FILE that cannot be used, or a token that the key does not\n",
+    "      permit\n",
     "  3   no session has begun within 10 s, or within the time of -w (at least 0.5 s).\n",
     "      Either no server answers, the servers have no leader, or the servers have\n",
     "      another list\n",
@@ -93,6 +95,19 @@ pub(crate) struct TokenOptions {
         value_hint = ValueHint::FilePath
     )]
     pub servers: PathBuf,
+
+    /// Sign messages with the first key of this file.
+    ///
+    /// With the option, ringctl accepts only signed answers. The file has the line of this client from the servers'
+    /// file of --client-keys. The key file of the servers works too. Only you and root may have access to the file.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = KEY_FILE_VARIABLE,
+        hide_env_values = true,
+        value_hint = ValueHint::FilePath
+    )]
+    pub key_file: Option<PathBuf>,
 
     /// End the session if no answer comes for DURATION.
     ///

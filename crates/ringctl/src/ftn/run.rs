@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use ring_client::token::check_name;
 use ring_control::RawJson;
 
 use super::super::keeper::{Assignment, Binding, Granter, NotAcquired};
 use super::super::values::duration_ms;
 use super::super::{Error, fence, run};
-use super::client::ServiceClient;
+use super::client::{ServiceClient, session_error};
 use super::granter::{self, BUSY, TokenRequest};
 use super::nested;
 use super::options::{AcquireOptions, TokenRunOptions, access};
@@ -22,6 +23,9 @@ pub(super) fn run(client: &ServiceClient, options: &TokenRunOptions) -> Result<u
     let (servers, name) = (&client.servers.resolved, &options.name);
     let access = access(options.shared);
     nested::refuse_nested(servers, name, access)?;
+    if let Some(file) = &client.keys {
+        check_name(file.keys(), name.bytes()).map_err(session_error)?;
+    }
     let request = TokenRequest::new(client, options);
     let assignment = Assignment {
         granter: Granter::Process {

@@ -28,6 +28,8 @@ metrics! {
         "The memory that the tokens use.";
     MEMORY_MAX Bytes "ringd_ftn_memory_max" []
         "The memory that the tokens may use.";
+    ACCEPTS_UNSIGNED Gauge "ringd_ftn_accepts_unsigned" []
+        "Whether the server accepts datagrams without a valid signature: 0 or 1. Absent without keys.";
 }
 
 /// A server of the token service.
@@ -57,6 +59,10 @@ impl Source for Server {
         to.write_one(&HELD, it.held)?;
         to.write_one(&WAITING, it.waiting)?;
         to.write_one(&MEMORY, it.memory_bytes)?;
-        to.write_one(&MEMORY_MAX, it.max_memory_bytes)
+        to.write_one(&MEMORY_MAX, it.max_memory_bytes)?;
+        if it.trust.keys.is_empty() {
+            return Ok(());
+        }
+        to.write_one(&ACCEPTS_UNSIGNED, it.trust.accepts_unsigned)
     }
 }

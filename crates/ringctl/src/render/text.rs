@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use comfy_table::{ContentArrangement, Row, Table, presets};
-use ring_control::{RawJson, escape_control_characters};
+use ring_control::{RawJson, TrustStatus, escape_control_characters};
 use serde_json::Deserializer;
 
 /// Maximum number of rows that a page shows of a list. `--json` shows all rows.
@@ -84,6 +84,23 @@ pub(crate) fn short_duration(ns: u64) -> String {
         10..100 => format!("{whole}.{}{unit}", part / 10),
         _ => format!("{whole}{unit}"),
     }
+}
+
+/// Returns the ids of the keys and their use; `None` if the node has no keys. `messages` is the name of
+/// the node's messages.
+pub(super) fn keys_text(trust: &TrustStatus, messages: &str) -> Option<String> {
+    let (signs, others) = trust.keys.split_first()?;
+    let unsigned = if trust.accepts_unsigned {
+        "accepts"
+    } else {
+        "drops"
+    };
+    let mut text = format!("signs with {signs}, {unsigned} unsigned {messages}");
+    if !others.is_empty() {
+        let others: Vec<_> = others.iter().map(u32::to_string).collect();
+        text = format!("{text}, also verifies with {}", others.join(", "));
+    }
+    Some(text)
 }
 
 #[cfg(test)]

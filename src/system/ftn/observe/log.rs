@@ -57,6 +57,10 @@ impl Log {
         }
     }
 
+    pub(crate) const fn set_verbose(&mut self, verbose: bool) {
+        self.verbose = verbose;
+    }
+
     pub(crate) const fn is_verbose(&self) -> bool {
         self.verbose
     }

@@ -10,4 +10,4 @@ mod tests;
 
 pub(super) use describe::{Describer, EventRate, Keys, describe_other_options};
 pub(super) use log::{Log, print};
-pub(super) use names::{Names, state_name};
+pub(super) use names::{Names, TokenName, state_name};

@@ -57,7 +57,7 @@ pub(crate) const fn state_name(state: ServerState) -> &'static str {
 }
 
 /// A token's name. The displayed name is escaped and truncated, because clients choose names.
-pub(super) struct TokenName<'a>(pub &'a [u8]);
+pub(crate) struct TokenName<'a>(pub &'a [u8]);
 
 impl fmt::Display for TokenName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

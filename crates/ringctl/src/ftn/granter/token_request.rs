@@ -8,6 +8,7 @@ use ring_client::token::{Access, Session, WaitLimits, list_with_addresses};
 use serde::{Deserialize, Serialize};
 
 use super::super::client::ServiceClient;
+use super::super::key_file::{KeyFile, open_session};
 use super::super::name::TokenName;
 use super::super::options::{TokenRunOptions, access, wait_limits};
 use crate::values::program_name;
@@ -21,6 +22,8 @@ pub(in crate::ftn) struct TokenRequest {
     list: String,
     addresses: Box<[Option<SocketAddr>]>,
     client_timeout: Duration,
+    /// The absolute path of the key file, because the granter has another working directory.
+    key_file: Option<PathBuf>,
     /// The token's name in hexadecimal digits.
     name: String,
     shared: bool,
@@ -38,6 +41,7 @@ impl TokenRequest {
             path: client.servers.path.clone(),
             list: client.servers.text.clone(),
             client_timeout: client.timeout,
+            key_file: client.keys.as_ref().map(|file| file.path().to_owned()),
             name: options.name.to_hex(),
             shared: options.shared,
             nonblock: options.acquire.nonblock,
@@ -65,7 +69,13 @@ impl TokenRequest {
         let list = list.map_err(|error| error.to_string())?;
         let servers = list.servers;
         let name = TokenName::from_hex(&self.name).ok_or("the name of the token is invalid")?;
-        let session = Session::open(servers, self.client_timeout, &self.introduction);
+        let keys = KeyFile::read(self.key_file.as_deref())?;
+        let session = open_session(
+            servers,
+            self.client_timeout,
+            &self.introduction,
+            keys.as_ref(),
+        );
         let session = session.map_err(|error| error.to_string())?;
         Ok((session.resolving(list.hosts), name))
     }

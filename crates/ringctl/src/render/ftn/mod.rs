@@ -113,6 +113,8 @@ fn write_head(status: &Status, health: Health, out: &mut dyn Write) -> io::Resul
         size(status.max_memory_bytes)
     );
     lines.push(("Memory", memory));
+    let keys = text::keys_text(&status.trust, "datagrams");
+    lines.extend(keys.map(|text| ("Keys", text)));
     text::write_head(lines, out)
 }
 
@@ -150,17 +152,20 @@ fn server_table(status: &Status) -> Table {
 }
 
 fn row(status: &Status, index: usize, server: &ServerStatus) -> [String; 4] {
-    let remark = match (status.index == index, status.leader == Some(index)) {
+    let role = match (status.index == index, status.leader == Some(index)) {
         (true, true) => "this server, leader",
         (true, false) => "this server",
         (false, true) => "leader",
         (false, false) => "",
     };
+    let key = server.key.map(|key| format!("key {key}"));
+    let remarks = Some(role.to_owned()).filter(|it| !it.is_empty());
+    let remarks: Vec<String> = remarks.into_iter().chain(key).collect();
     [
         format!(" {index}"),
         escape_control_characters(&server.name),
         escape_control_characters(&server.state),
-        remark.to_owned(),
+        remarks.join(", "),
     ]
 }
 
@@ -170,12 +175,10 @@ fn write_sessions(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "\nSessions ({})", status.sessions.len())?;
     for session in status.sessions.iter().take(ROWS_MAX) {
-        writeln!(
-            out,
-            "  {:<12}{}",
-            session.id,
-            escape_control_characters(&session.address)
-        )?;
+        let address = escape_control_characters(&session.address);
+        let key = session.key.map(|key| format!(", key {key}"));
+        let key = key.unwrap_or_default();
+        writeln!(out, "  {:<12}{address}{key}", session.id)?;
     }
     write_more(status.sessions.len(), out)
 }

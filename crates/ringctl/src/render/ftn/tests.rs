@@ -106,6 +106,25 @@ fn control_characters_are_escaped_and_a_long_list_is_cut() {
 }
 
 #[test]
+fn a_server_with_keys_shows_the_keys_of_servers_and_clients() {
+    let mut status = example();
+    assert!(!page(&status).contains("Keys"));
+    status["trust"] = json!({"keys": [20_261_130, 7], "accepts_unsigned": false});
+    status["servers"][0]["key"] = json!(7);
+    status["servers"][2]["key"] = json!(20_261_130);
+    status["sessions"][0]["key"] = json!(4_000_000_000_u32);
+    let page = page(&status);
+    for line in [
+        "Keys         signs with 20261130, drops unsigned datagrams, also verifies with 7\n",
+        "a.example:7301  READY  leader, key 7\n",
+        "c.example:7301  DOWN   key 20261130\n",
+        "192.0.2.9:40000, key 4000000000\n",
+    ] {
+        assert!(page.contains(line), "{line}: {page}");
+    }
+}
+
+#[test]
 fn sizes_have_the_largest_unit_that_fits() {
     let shown = [0, 1023, 1024, 1536, 1 << 20, 3 << 30].map(size);
     assert_eq!(

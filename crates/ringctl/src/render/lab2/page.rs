@@ -9,9 +9,7 @@ use ring_control::lab2::{
     ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, PauseStatus,
     QuorumStatus, Status,
 };
-use ring_control::{
-    ConfigStatus, OptionSource, Percentiles, TrustStatus, escape_control_characters,
-};
+use ring_control::{ConfigStatus, OptionSource, Percentiles, escape_control_characters};
 
 use super::super::text::{
     self, ROWS_MAX, new_table, short_duration, write_counters, write_more, write_troubles,
@@ -80,7 +78,7 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
             .as_ref()
             .map(|it| ("Held by", holder_text(it))),
     );
-    lines.extend(keys_text(&status.trust).map(|text| ("Keys", text)));
+    lines.extend(text::keys_text(&status.trust, "frames").map(|text| ("Keys", text)));
     let missing = &status.missing_limits;
     let sandbox = (!missing.is_empty()).then(|| format!("does not limit {}", missing.join(", ")));
     lines.extend(sandbox.map(|text| ("Sandbox", text)));
@@ -129,22 +127,6 @@ fn pause_text(pause: &PauseStatus) -> Option<String> {
     let reason = pause.reason.as_deref().map(escape_control_characters);
     let parts: Vec<String> = end.into_iter().chain(reason).collect();
     (!parts.is_empty()).then(|| parts.join(": "))
-}
-
-/// Returns the ids of the keys and their use; `None` if the node has no keys.
-fn keys_text(trust: &TrustStatus) -> Option<String> {
-    let (signs, others) = trust.keys.split_first()?;
-    let unsigned = if trust.accepts_unsigned {
-        "accepts"
-    } else {
-        "drops"
-    };
-    let mut text = format!("signs with {signs}, {unsigned} unsigned frames");
-    if !others.is_empty() {
-        let others: Vec<_> = others.iter().map(u32::to_string).collect();
-        text = format!("{text}, also verifies with {}", others.join(", "));
-    }
-    Some(text)
 }
 
 /// Returns the remark about the key of a member; `None` if this node has no keys, or is the member.
