@@ -28,7 +28,7 @@ pub const RETRY_MAX: Duration = Duration::from_secs(1);
 /// before the confirmation of its renewal.
 pub const CLIENT_TIMEOUT_MIN: Duration = Duration::from_millis(200);
 /// PART: length of a piece of a long message, in bytes. A TRANSFER or CATALOG longer than PART has only one entry.
-pub const PART: usize = 1_200;
+pub const PART: usize = 1_156;
 /// WINDOW: maximum number of parts that are on their way to one peer at the same time.
 pub const WINDOW: usize = 16;
 /// Longest name of a token, in bytes.
@@ -42,8 +42,8 @@ pub const INTRODUCTION_BYTES_MAX: usize = 96;
 pub const SERVERS_MAX: usize = 32;
 /// LONGEST of `docs/token-service/protocol/conventions.md`: the longest datagram, in bytes. Every IPv6 path and nearly
 /// every IPv4 path carries a datagram of this length without fragmentation.
-// The smallest MTU of IPv6 is 1,280 bytes, and the headers take 48 of them.
-pub const DATAGRAM_BYTES_MAX: usize = 1_232;
+// The smallest MTU of IPv6 is 1,280 bytes. The headers take 48 of them, and a signature takes 44.
+pub const DATAGRAM_BYTES_MAX: usize = 1_188;
 /// Smallest id of a session.
 // Ids are far above 0 and all indexes of servers, because both appear in the fields `from` and `to`.
 pub const SESSION_ID_MIN: i32 = 1 << 20;

@@ -25,8 +25,8 @@ const OF_OTHER: &str = "build cache";
 /// CT of the stand in microseconds.
 const CLIENT_TIMEOUT_MICROS: i64 = 10_000_000;
 const STARTS: usize = 3;
-const PART_LEN: usize = 1_200;
-const DATAGRAM_LEN_MAX: usize = 1_232;
+const PART_LEN: usize = 1_156;
+const DATAGRAM_LEN_MAX: usize = 1_188;
 const DOWN: i64 = 0;
 const READY: i64 = 2;
 
