@@ -11,25 +11,49 @@ use proptest::prelude::*;
 
 use world::{Step, World};
 
-/// Number of steps of which each order is tried.
-const STEPS: usize = 8;
+/// The attacks of which each order is tried. Node 0 sends and restarts. The attacker delivers recorded messages of both
+/// nodes.
+#[derive(Clone, Copy)]
+struct Attacks {
+    /// Number of steps.
+    steps: usize,
+    /// Whether the attacker also delivers messages to their senders.
+    reflects: bool,
+}
 
-/// Tries each order of steps. Node 0 sends and restarts, and the attacker delivers recorded messages of both nodes.
-fn explore(world: &World, path: &mut Vec<Step>, count: &mut u64) {
+/// Tries each order of steps. After each step, the nodes must understand each other if the attacker stops.
+fn explore(attacks: Attacks, world: &World, path: &mut Vec<Step>, count: &mut u64) {
     *count += 1;
-    if path.len() == STEPS {
+    if path.len() == attacks.steps {
         return;
     }
     let settled = world.clone().settle();
     assert_eq!(settled, Ok(()), "after {path:?}");
+    for step in next_steps(attacks, world, path) {
+        let mut next = world.clone();
+        path.push(step);
+        assert_eq!(next.step(step), Ok(()), "{path:?}");
+        explore(attacks, &next, path, count);
+        path.pop();
+    }
+}
+
+fn next_steps(attacks: Attacks, world: &World, path: &[Step]) -> Vec<Step> {
     let last = path.last().copied();
-    let sends = path
-        .iter()
-        .filter(|step| matches!(step, Step::Send(_)))
-        .count();
-    let mut steps: Vec<Step> = (0..world.recorded_len()).map(Step::Deliver).collect();
-    if sends < 3 {
-        steps.push(Step::Send(0));
+    let sends = path.iter().filter(|step| matches!(step, Step::Send { .. }));
+    let mut steps: Vec<Step> = (0..world.recorded().len()).map(Step::Deliver).collect();
+    if attacks.reflects {
+        let records = world.recorded().enumerate();
+        steps.extend(
+            records.map(|(record, (sender, receiver))| Step::Misdeliver {
+                record,
+                from: receiver,
+                to: sender,
+            }),
+        );
+    }
+    if sends.count() < 3 {
+        steps.push(Step::Send { from: 0, to: 1 });
     }
     // Two such steps after each other have the effect of one.
     if !matches!(last, None | Some(Step::Restart(0))) {
@@ -42,20 +66,31 @@ fn explore(world: &World, path: &mut Vec<Step>, count: &mut u64) {
         // The second time is longer than the life of a nonce and the age of a message.
         steps.extend([150, 501].map(Step::Wait));
     }
-    for step in steps {
-        let mut next = world.clone();
-        path.push(step);
-        assert_eq!(next.step(step), Ok(()), "{path:?}");
-        explore(&next, path, count);
-        path.pop();
-    }
+    steps
+}
+
+fn number_of_orders(attacks: Attacks) -> u64 {
+    let mut count = 0;
+    explore(attacks, &World::new(2), &mut Vec::new(), &mut count);
+    count
 }
 
 #[test]
 fn no_order_of_replays_and_restarts_delivers_a_message_wrongly() {
-    let mut count = 0;
-    explore(&World::new(), &mut Vec::new(), &mut count);
+    let count = number_of_orders(Attacks {
+        steps: 8,
+        reflects: false,
+    });
     assert!(count > 100_000, "{count} orders");
+}
+
+#[test]
+fn no_order_of_reflections_delivers_a_message_wrongly() {
+    let count = number_of_orders(Attacks {
+        steps: 6,
+        reflects: true,
+    });
+    assert!(count > 10_000, "{count} orders");
 }
 
 proptest! {
@@ -63,7 +98,7 @@ proptest! {
 
     #[test]
     fn no_random_attack_delivers_a_message_wrongly(input in vec(any::<u8>(), 3..400)) {
-        prop_assert_eq!(World::new().run(&input), Ok(()));
+        prop_assert_eq!(World::run(&input), Ok(()));
     }
 }
 
@@ -75,7 +110,7 @@ fn no_attack_of_the_corpus_delivers_a_message_wrongly() {
     let files = fs::read_dir(corpus).expect("the corpus is there");
     let inputs = files.map(|file| fs::read(file.expect("a file").path()).expect("a file"));
     let count = inputs
-        .map(|input| assert_eq!(World::new().run(&input), Ok(())))
+        .map(|input| assert_eq!(World::run(&input), Ok(())))
         .count();
     assert!(count > 2, "{count} inputs");
 }

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../../../crates/trust/src/attack_tests/world.rs"]
+#[path = "../../../../crates/trust/src/attack_tests/world/mod.rs"]
 mod world;
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use ring_trust::{Authenticator, Keyring, Origin, Verdict};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    assert_eq!(world::World::new().run(input), Ok(()));
+    assert_eq!(world::World::run(input), Ok(()));
     let keyring = Keyring::parse(&format!("7 {}", "00".repeat(32))).expect("a legal key");
     let mut receiver = Authenticator::new(&keyring, false, [1; 32]);
     let verdict = receiver.open(
