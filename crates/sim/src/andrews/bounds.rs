@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::database::SESSION_TIMEOUT_FACTOR;
 use super::schedule::Schedule;
+use crate::kernel::schedule::Schedule as _;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
@@ -40,6 +41,8 @@ impl Bounds {
             + 3 * options.poll;
         let led = ring + 6 * options.election_timeout;
         let hop = options.hold + 4 * latency;
+        // With keys, the first message to a process that is not proven is lost, in both directions.
+        let proof_retries = if schedule.has_keys() { 2 } else { 0 };
         Self {
             calm: schedule.latest() + patience * options.database_timeout,
             silence,
@@ -47,7 +50,7 @@ impl Bounds {
             led,
             token: led + silence + 2 * options.poll,
             round: count * hop,
-            goes_on: 4 * options.ack_timeout + 2 * count * hop,
+            goes_on: (4 + proof_retries) * options.ack_timeout + 2 * count * hop,
         }
     }
 }

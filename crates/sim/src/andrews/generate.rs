@@ -36,14 +36,14 @@ impl Schedule {
             options: options.clone(),
         };
         let kinds: Vec<_> = settings.faults.iter().collect();
-        for &kind in &kinds {
+        let is_first = |kind: &&FaultKind| !matches!(kind, FaultKind::Keys | FaultKind::Attack);
+        for &kind in kinds.iter().filter(is_first) {
             // Some runs have only a third of the kinds, because all kinds together would hide some effects.
             let share = if is_normal_use(kind) { 800 } else { 300 };
             if kinds.len() < 4 || generator.rng.chance(share) {
                 generator.add_episodes(kind);
             }
         }
-        generator.actions.sort_by_key(|action| action.at_us);
         let dies = kinds.contains(&FaultKind::Crash) || kinds.contains(&FaultKind::Power);
         let stay_dead = generator.draw_stay_dead(dies);
         let elections = if generator.rng.chance(700) {
@@ -51,14 +51,18 @@ impl Schedule {
         } else {
             methods.to_vec()
         };
+        let ids = generator.draw_ids();
+        let keys = generator.add_keys(settings.seed, &kinds);
+        generator.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
             seed: settings.seed,
-            ids: generator.draw_ids(),
+            ids,
             time_us: generator.time,
             options,
             elections,
             latency_us,
+            keys,
             stay_dead,
             actions: generator.actions,
         }

@@ -6,6 +6,7 @@
 //! unknown. The checks verify the promises (`promises.md`).
 
 mod apply;
+mod attacker;
 mod bounds;
 mod clients;
 mod database;

@@ -43,4 +43,6 @@ kinds! {
     List "list" "Nodes run with a list that lacks another node.",
     Post "post" "Clients post and read; some repeat the key of a post that may have been written.",
     Listen "listen" "Clients listen to new posts.",
+    Keys(Keys) "keys" "Nodes get keys, and replace them, one node after another.",
+    Attack(Attack) "attack" "A host without a key attacks nodes that require signatures.",
 }

@@ -157,11 +157,11 @@ impl World {
     }
 }
 
-const fn ballot(election: Election<'_>) -> Message<'_> {
+pub(super) const fn ballot(election: Election<'_>) -> Message<'_> {
     Message::CoordinatorElection { election }
 }
 
-fn encode(src_id: u32, message: Message<'_>) -> Vec<u8> {
+pub(super) fn encode(src_id: u32, message: Message<'_>) -> Vec<u8> {
     let frame = Frame { src_id, message };
     let mut bytes = vec![0; frame.encoded_len()];
     // The buffer has the length of the frame, and no frame here is too long.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use ring_codec::andrews::{Election, Frame, Message};
 use ring_proto::andrews::{Andrews, Event, Job, Outcome};
 use ring_runtime::driver::Connections;
+use ring_runtime::driver::DatagramAddressing;
 
 use super::clients::Clients;
 use super::database::TransactionFate;
@@ -141,6 +142,10 @@ impl System for AndrewsSystem {
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {
         own.address
+    }
+
+    fn addressing(_: usize, own: &NodeData) -> DatagramAddressing {
+        DatagramAddressing::new(own.address)
     }
 
     fn listen(

@@ -57,7 +57,7 @@ fingerprint   {fingerprint}
             "\
 faults met    {met}
 frames sent   {kinds}
-              strangers and replays {injected}
+              CHALLENGE {sent CHALLENGE}, ANSWER {sent ANSWER}; strangers, replays and attacks {injected}
 frames read   {delivered}, dropped {dropped}, lost to full queues {overflowed}
 owners        {tenures} tenures, {quorums} of them with a quorum, {elections} elections, \
               {failed_hand_overs} failed hand-overs, {expired_leases} expired leases

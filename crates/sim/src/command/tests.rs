@@ -145,6 +145,7 @@ fn an_invalid_schedule_is_refused_with_a_reason() {
         forget_us: 86_400_000_000,
         preferences: vec![],
         latency_us: (1, 1),
+        keys: crate::kernel::keys::NodeKeys::default(),
         stay_dead: vec![],
         lasting: None,
         actions: vec![],

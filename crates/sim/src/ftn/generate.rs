@@ -69,7 +69,8 @@ impl Schedule {
         let kinds: Vec<_> = settings.faults.iter().collect();
         let mut max_memory = MEMORY_BYTES;
         let mut deviant = None;
-        for &kind in &kinds {
+        let is_first = |kind: &&FaultKind| !matches!(kind, FaultKind::Keys | FaultKind::Attack);
+        for &kind in kinds.iter().filter(is_first) {
             // Some runs have only half of the kinds, because all kinds together would hide some effects.
             let share = if is_normal_use(kind) { 800 } else { 400 };
             if kinds.len() < 4 || generator.rng.chance(share) {
@@ -84,6 +85,7 @@ impl Schedule {
                 }
             }
         }
+        let keys = generator.add_keys(settings.seed, &kinds);
         generator.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
@@ -98,6 +100,7 @@ impl Schedule {
             max_memory,
             deviant,
             latency_us,
+            keys,
             stay_dead: Vec::new(),
             actions: generator.actions,
         }

@@ -5,6 +5,7 @@
 //! `docs/token-service/protocol/promises.md`.
 
 mod apply;
+mod attacker;
 mod checks;
 mod exemptions;
 mod generate;

@@ -24,6 +24,7 @@ texts! {
         Granted "Q8: a request at the head is not granted in time",
         Storm "Q6: the datagrams never end",
         Valid "an invalid datagram is sent",
+        Forgery "a node that requires signatures gets a datagram that no node sent, or gets a datagram twice",
     }
 }
 

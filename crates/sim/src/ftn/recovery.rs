@@ -3,19 +3,23 @@
 use std::time::Duration;
 
 use ring_codec::ftn::{Access, ServerState};
-use ring_proto::ftn::RETRY_MAX;
 use ring_proto::ftn::client::ClientState;
 use ring_proto::ftn::server::{Options, RoleKind, Server};
+use ring_proto::ftn::{RETRY, RETRY_MAX};
 
 use super::node::CrashAfterSend;
 use super::outcome::Rule;
 use super::schedule::Schedule;
 use super::system::{PATH_DATAGRAM_MAX, World};
+use crate::kernel::schedule::Schedule as _;
 
 /// The time for which a client holds a token in this check.
 const HOLD_TIME: Duration = Duration::from_millis(20);
 /// The maximum time that a server with a slow clock needs to leave.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(6);
+/// With keys, the first message to a process that is not proven is lost. A client and a server may both lose a message.
+/// The unit is RETRY: the first repetition comes after RETRY, and the second one after another 2 RETRY.
+const PROOF_RETRIES: u32 = 6;
 /// The number of tokens that clients request in this check.
 const ASKED_TOKENS: usize = 6;
 
@@ -27,6 +31,11 @@ impl World {
         self.run_until(LEAVE_TIMEOUT, |sim| !sim.is_anyone_leaving());
         let options = schedule.slowest();
         let exchange = Duration::from_micros(4 * (schedule.latency_us.0 + schedule.latency_us.1));
+        let exchange = if schedule.has_keys() {
+            exchange + PROOF_RETRIES * RETRY
+        } else {
+            exchange
+        };
         if !self.check_one_leader(&options, exchange, schedule.latest())
             || !self.await_sessions(&options, exchange)
         {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ring_codec::ftn::{Datagram, Kind as Type, Message, ServerState};
 use ring_proto::ftn::server;
+use ring_runtime::driver::DatagramAddressing;
 
 use super::checks::Checks;
 use super::node::{CrashAfterSend, Kind, NodeData};
@@ -80,6 +81,10 @@ impl System for FtnSystem {
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {
         own.address
+    }
+
+    fn addressing(_: usize, own: &NodeData) -> DatagramAddressing {
+        DatagramAddressing::new(own.address)
     }
 
     fn accepts(own: &NodeData, to: SocketAddr) -> bool {

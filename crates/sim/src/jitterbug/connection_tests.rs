@@ -41,6 +41,7 @@ fn ring(nodes: usize, seed: u64, padding: usize) -> World {
             padding,
         },
         latency_us: (50, 100),
+        keys: crate::kernel::keys::NodeKeys::default(),
         stay_dead: Vec::new(),
         actions: Vec::new(),
     };

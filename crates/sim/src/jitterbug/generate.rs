@@ -58,7 +58,8 @@ impl Schedule {
         // Some runs leave the network without faults, because no violation is excused in such a network.
         let is_in_order = generator.rng.chance(300);
         let kinds: Vec<_> = settings.faults.iter().collect();
-        for &kind in &kinds {
+        let is_first = |kind: &&FaultKind| !matches!(kind, FaultKind::Keys | FaultKind::Attack);
+        for &kind in kinds.iter().filter(is_first) {
             // Some runs have only half of the kinds, because all kinds together would hide some effects.
             let share = if is_normal_use(kind) { 600 } else { 350 };
             let is_left_out = is_in_order && disturbs_network(kind) && kinds.len() >= 4;
@@ -67,9 +68,10 @@ impl Schedule {
                 generator.add_episodes(kind);
             }
         }
-        generator.actions.sort_by_key(|action| action.at_us);
         let dies = kinds.contains(&FaultKind::Crash) || kinds.contains(&FaultKind::Power);
         let stay_dead = generator.draw_stay_dead(dies);
+        let keys = generator.add_keys(settings.seed, &kinds);
+        generator.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
             seed: settings.seed,
@@ -79,6 +81,7 @@ impl Schedule {
             deviant: generator.options.deviant,
             data,
             latency_us,
+            keys,
             stay_dead,
             actions: generator.actions,
         }

@@ -5,6 +5,7 @@
 //! `docs/jitterbug/protocol/promises.md`.
 
 mod apply;
+mod attacker;
 mod bounds;
 mod checks;
 #[cfg(test)]

@@ -39,4 +39,6 @@ kinds! {
     Yield "yield" "Leaders get the command to pass the token.",
     Leave "leave" "Nodes are shut down and started again.",
     Times "times" "One node has another --tr-interval than the other nodes.",
+    Keys(Keys) "keys" "Nodes get keys, and replace them, one node after another.",
+    Attack(Attack) "attack" "A host without a key attacks nodes that require signatures.",
 }

@@ -275,7 +275,7 @@ impl World {
 }
 
 /// Returns the token id for this number, which is limited to 31 bits and at least 1.
-fn token(id: u32, leads: bool) -> TokenId {
+pub(super) fn token(id: u32, leads: bool) -> TokenId {
     let most = i32::MAX.unsigned_abs();
     TokenId::new(id.clamp(1, most), leads).expect("1 to 2^31 - 1 is within 31 bits")
 }
@@ -284,7 +284,7 @@ fn micros(time: std::time::Duration) -> u32 {
     u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }
 
-fn tr1(id: u32, port: u16, leads: bool, terms: Option<Terms>) -> Vec<u8> {
+pub(super) fn tr1(id: u32, port: u16, leads: bool, terms: Option<Terms>) -> Vec<u8> {
     encode(&Message::Tr1 {
         token_id: token(id, leads),
         node_tcp_port: port,
@@ -292,7 +292,7 @@ fn tr1(id: u32, port: u16, leads: bool, terms: Option<Terms>) -> Vec<u8> {
     })
 }
 
-fn encode(message: &Message<'_>) -> Vec<u8> {
+pub(super) fn encode(message: &Message<'_>) -> Vec<u8> {
     let mut bytes = vec![0; message.encoded_len()];
     // The buffer has the length of the message, and no list is too long.
     let _ = message.encode(&mut bytes);

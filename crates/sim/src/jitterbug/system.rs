@@ -8,6 +8,7 @@ use std::time::Duration;
 use ring_codec::jitterbug::Message;
 use ring_proto::jitterbug::{Event, Jitterbug, Options};
 use ring_runtime::driver::Connections;
+use ring_runtime::driver::DatagramAddressing;
 
 use super::checks::Checks;
 use super::node::{HostInput, NodeData};
@@ -133,6 +134,10 @@ impl System for JitterbugSystem {
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {
         own.address()
+    }
+
+    fn addressing(_: usize, own: &NodeData) -> DatagramAddressing {
+        DatagramAddressing::new(own.address()).with_broadcast(broadcast().ip())
     }
 
     fn accepts(own: &NodeData, to: SocketAddr) -> bool {

@@ -63,6 +63,14 @@ impl<S: System> Simulation<S> {
         }
         self.system
             .on_carried(leaves, from, &message.bytes, message.to, label);
+        if let Some(at) = from {
+            self.record(&message);
+            let node = &self.nodes[at];
+            if node.signer.is_some() {
+                let sender = (at, node.life);
+                self.signed.on_sent(sender, leaves, &message.bytes);
+            }
+        }
         if from.is_some_and(|at| self.nodes[at].unplugged) {
             return;
         }

@@ -5,6 +5,39 @@
 /// argument is the function that formats a datagram.
 macro_rules! datagram_log {
     ($($findings:ident).+, $line:path) => {
+        type Addressing = ring_runtime::driver::DatagramAddressing;
+
+        fn on_handshake(
+            _: &[u8],
+            to: SocketAddr,
+            name: &'static str,
+        ) -> (SocketAddr, Option<&'static str>) {
+            (to, Some(name))
+        }
+
+        fn on_forgery(&mut self, moment: Moment, bytes: &[u8]) {
+            let Moment { at, node } = moment;
+            let what = $line(bytes);
+            self.$($findings).+.report(at, Some(node), Rule::Forgery, what);
+        }
+
+        fn readdress(sim: &mut World, message: &mut $crate::kernel::system::Message<Self>) {
+            let at = sim.rng.index(sim.nodes.len());
+            let address = Self::address(at, &sim.nodes[at].own);
+            if sim.rng.chance(500) {
+                message.from = address;
+            } else {
+                message.to = address;
+            }
+        }
+
+        fn forge(
+            sim: &mut World,
+            heard: &$crate::kernel::system::Message<Self>,
+        ) -> $crate::kernel::system::Message<Self> {
+            sim.forge(heard)
+        }
+
         fn on_carried(
             &mut self,
             leaves: u64,

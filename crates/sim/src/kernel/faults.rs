@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::conditions::NetworkConditions;
+use super::keys::NodeKeys;
 use super::kinds::FaultEffect;
 use super::schedule::{
     self, Action, FaultFields as _, MAX_TIME_US, Parts, Schedule, declare_faults,
@@ -62,6 +63,10 @@ impl<W: schedule::FaultFields> schedule::FaultFields for Fault<W> {
         }
     }
 
+    fn gives_keys(&self) -> bool {
+        matches!(self, Self::Process(ProcessFault::Keys { .. }))
+    }
+
     fn end(&self) -> Self {
         match self {
             Self::System(fault) => Self::System(fault.end()),
@@ -95,6 +100,8 @@ declare_faults! {
         Hear[],
         /// Sends `count` captured messages again.
         Replay[] { count: u16 },
+        /// Sends `count` messages of a host without a key, over `ms` milliseconds.
+        Attack[] { count: u16, ms: u64 },
     }
 }
 
@@ -130,6 +137,8 @@ declare_faults! {
         Deaf[node] { deaf: bool },
         /// Refuses `rate` of every 1,000 send calls.
         Refuse[node] { rate: u16 },
+        /// Changes the keys in the node's configuration.
+        Keys[node] { keys: NodeKeys },
     }
 }
 
@@ -171,6 +180,7 @@ impl<S: System> Simulation<S> {
             }
             NetworkFault::Hear {} => self.network.cuts.clear(),
             NetworkFault::Replay { count } => self.replay_captured(count),
+            NetworkFault::Attack { count, ms } => self.begin_attack(count, ms * MS),
         }
         self.network.update_clear();
     }
@@ -211,6 +221,9 @@ impl<S: System> Simulation<S> {
             }
             ProcessFault::Deaf { node, deaf } => self.nodes[node].deaf = deaf,
             ProcessFault::Refuse { node, rate } => self.nodes[node].refuse = rate,
+            ProcessFault::Keys { node, ref keys } => {
+                self.set_keys(node, keys);
+            }
         }
     }
 
@@ -243,14 +256,21 @@ where
     Fault<W>: schedule::FaultFields + fmt::Debug,
 {
     let Parts {
-        time_us, actions, ..
+        time_us,
+        keys,
+        actions,
+        ..
     } = schedule.parts();
+    keys.check()?;
     if time_us > MAX_TIME_US {
         return Err("a time of more than a year".into());
     }
     for Action { fault, .. } in actions {
         if !fault.is_among(schedule.nodes()) {
             return Err(format!("unknown node: {fault:?}"));
+        }
+        if let Fault::Process(ProcessFault::Keys { keys, .. }) = fault {
+            keys.check()?;
         }
         if let Fault::Process(ProcessFault::Rate { millionths, .. }) = fault
             && millionths.unsigned_abs() > max_rate.unsigned_abs()

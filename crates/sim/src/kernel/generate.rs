@@ -1,8 +1,9 @@
 //! Generates the faults that the systems share.
 
 use super::faults::{Fault, NetworkFault, ProcessFault, StreamFault};
+use super::keys::{KeyPlan, NodeKeys};
 use super::kinds::{FaultEffect, Kind};
-use super::rng::Rng;
+use super::rng::{Rng, Stream};
 use super::schedule::{self, Action, FaultFields as _};
 
 /// A millisecond, in the microseconds that this module uses.
@@ -184,6 +185,34 @@ impl<W: schedule::FaultFields, X: GeneratorOptions<Fault = Fault<W>>> Generator<
             _ => return false,
         }
         true
+    }
+
+    /// Draws the keys of the run from its `seed`, and adds their changes and the attacks. The other faults of a seed do
+    /// not change with them. Returns the keys at the start.
+    pub(crate) fn add_keys<K: Kind>(&mut self, seed: u64, kinds: &[K]) -> NodeKeys {
+        self.rng = Rng::new(seed, Stream::Keys);
+        let mut is_met = |effect| {
+            let is_chosen = kinds.iter().any(|kind| kind.effect() == Some(effect));
+            is_chosen && (kinds.len() < 4 || self.rng.chance(300))
+        };
+        let (is_attacked, changes) = (is_met(FaultEffect::Attack), is_met(FaultEffect::Keys));
+        if !is_attacked && !changes {
+            return NodeKeys::default();
+        }
+        let run = (self.nodes, self.time);
+        let plan = KeyPlan::draw(&mut self.rng, run, is_attacked, changes);
+        for (at, node, keys) in plan.changes {
+            self.add(at, Fault::Process(ProcessFault::Keys { node, keys }));
+        }
+        if is_attacked {
+            let pause = self.rng.pick(&[200, 1_000, 4_000]) * MS;
+            self.repeat(pause, |generator, at| {
+                let count = generator.rng.pick(&[1, 10, 100]);
+                let ms = generator.rng.pick(&[1, 100, 2_000]);
+                generator.add(at, Fault::Network(NetworkFault::Attack { count, ms }));
+            });
+        }
+        plan.first
     }
 
     /// Stalls a process for about as long as one of the times in `about`, which are timeouts of the protocol.

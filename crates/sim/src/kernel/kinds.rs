@@ -50,6 +50,10 @@ pub enum FaultEffect {
     Slow,
     /// A process's clock runs at a wrong rate.
     Clock,
+    /// The keys of a node changed.
+    Keys,
+    /// The attacker sent a message.
+    Attack,
 }
 
 /// The kinds of fault of one system, at most 64.

@@ -4,6 +4,7 @@
 //! A [`system::System`] adds the meaning of messages, its own events, and its checks. All calls are static, for
 //! speed. Start with [`simulation`].
 
+mod attacker;
 pub(crate) mod checks;
 pub mod clock;
 pub mod conditions;
@@ -11,6 +12,7 @@ mod datagram_delivery;
 pub(crate) mod datagram_log;
 pub mod faults;
 pub(crate) mod generate;
+pub mod keys;
 pub mod kinds;
 pub mod node;
 pub mod queue;
@@ -18,6 +20,7 @@ pub mod rng;
 pub mod run;
 pub mod schedule;
 pub(crate) mod shrink;
+pub mod signed_link;
 pub mod simulation;
 pub mod stats;
 pub(crate) mod stranger;

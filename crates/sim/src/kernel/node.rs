@@ -7,13 +7,18 @@ use std::io;
 use ring_proto::time::{Instant, Now};
 use ring_proto::{Machine, StoreOutcome};
 use ring_runtime::driver::{
-    Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, Streams, TransmitBatch,
+    Driver, Environment, Link, Observe, ReceiveBatch, Refused, Signer, Store, Streams,
+    TransmitBatch,
 };
 
+use ring_trust::TRAILER_LEN;
+
 use super::clock::Clock;
+use super::keys::NodeKeys;
 use super::kinds::FaultEffect;
 use super::queue::{Bytes, id};
 use super::rng::Rng;
+use super::signed_link::{Origin, ReadMessage, SignedLink, SignedMessages, handshake_name};
 use super::stats::Count;
 use super::streams::Carrier;
 use super::system::{Message, Moment, Peer, System};
@@ -26,7 +31,7 @@ pub const NEVER: u64 = u64::MAX;
 
 /// The environment of a node's driver.
 pub type NodeEnvironment<'a, 'b, S> =
-    Environment<'a, NodeLink<'b, S>, NodeDisk<'b, S>, MachineObserver<'b, S>>;
+    Environment<'a, SignedLink<'b, S>, NodeDisk<'b, S>, MachineObserver<'b, S>>;
 
 /// A process, its state machine, and its place in the network.
 #[expect(
@@ -41,6 +46,10 @@ pub struct Node<S: System> {
     /// The number of the process, counted from 1 at the first start.
     pub(crate) life: u32,
     pub(crate) clock: Clock,
+    /// The keys in the node's configuration.
+    pub(crate) keys: NodeKeys,
+    /// The signer of the process; `None` without keys.
+    pub(crate) signer: Option<Signer<S::Addressing>>,
     /// The simulated time at which the process was started.
     pub(crate) up_since: u64,
     /// The events that a stalled process missed; `None` if the process is not stalled.
@@ -83,6 +92,8 @@ impl<S: System> Node<S> {
             driver: None,
             life: 0,
             clock: Clock::new(epoch),
+            keys: NodeKeys::default(),
+            signer: None,
             up_since: 0,
             paused: None,
             inbox: VecDeque::new(),
@@ -118,6 +129,8 @@ pub struct ArrivedMessage<P> {
     pub bytes: Bytes,
     /// The time of arrival, by the receiver's clock.
     pub at: Instant,
+    /// The signing of the message; `None` if no node signed these bytes.
+    pub(super) origin: Option<Origin>,
 }
 
 /// A message that a node gave to its link.
@@ -146,6 +159,10 @@ pub struct NodeLink<'a, S: System> {
     pub streams: Option<&'a mut S::Streams>,
     /// The messages sent.
     pub outgoing: &'a mut Vec<OutgoingMessage<S>>,
+    /// Whether the node signs its messages.
+    pub(super) signs: bool,
+    /// The signed messages of all nodes.
+    pub(super) signed: &'a mut SignedMessages,
     /// The end of the loop iteration, by the node's clock.
     pub late: Now,
     /// The random numbers that decide about refusals.
@@ -159,6 +176,10 @@ pub struct NodeLink<'a, S: System> {
 }
 
 impl<S: System> NodeLink<'_, S> {
+    fn signature_len(&self) -> usize {
+        if self.signs { TRAILER_LEN } else { 0 }
+    }
+
     /// Returns the fault that makes the interface refuse the next message, if there is such a fault.
     fn refusal(&mut self, bytes: &[u8], to: Peer<S>) -> Option<FaultEffect> {
         if self.rng.chance(self.refuse) {
@@ -174,16 +195,23 @@ impl<S: System> NodeLink<'_, S> {
 impl<S: System> Link<Peer<S>> for NodeLink<'_, S> {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<Peer<S>>) -> io::Result<()> {
         batch.clear();
-        let (system, _) = &mut *self.context.parts.borrow_mut();
         while let Some(buffer) = batch.next_buffer() {
-            let Some(ArrivedMessage { from, bytes, at }) = self.inbox.pop_front() else {
+            let Some(message) = self.inbox.pop_front() else {
                 break;
             };
+            let ArrivedMessage {
+                from,
+                bytes,
+                at,
+                origin,
+            } = message;
             let len = bytes.len().min(buffer.len());
             buffer[..len].copy_from_slice(&bytes[..len]);
             let age = now.monotonic.since(at);
             batch.push(len, from, now, age);
-            system.on_read(self.context.moment, &bytes, age);
+            if self.signs {
+                self.signed.read.push(ReadMessage { bytes, origin });
+            }
         }
         Ok(())
     }
@@ -208,7 +236,13 @@ impl<S: System> Link<Peer<S>> for NodeLink<'_, S> {
                 break;
             }
             accepted += 1;
-            if let Some((to, label)) = system.on_sent(self.context.moment, own, bytes, to) {
+            let sent = if let Some(name) = handshake_name(bytes).filter(|_| self.signs) {
+                Some(S::on_handshake(bytes, to, name))
+            } else {
+                let message = &bytes[..bytes.len() - self.signature_len()];
+                system.on_sent(self.context.moment, own, message, to)
+            };
+            if let Some((to, label)) = sent {
                 let node = self.context.moment.node;
                 let message = Message::<S> {
                     node: Some(id(node)),

@@ -59,6 +59,8 @@ pub enum Event<E, P, A> {
     Wake(u32),
     /// A slow node finished its loop iteration.
     Free(u32),
+    /// The attacker sends a message.
+    Attack,
     /// An action of the schedule is due.
     Act(u32),
     /// An event of the system.

@@ -14,6 +14,8 @@ pub enum Stream {
     System = 3,
     /// Random numbers for kinds of fault that were added later, so that the other faults of a seed stay the same.
     Added = 4,
+    /// Random numbers for keys and for the attacker.
+    Keys = 5,
 }
 
 /// A xoshiro256++ generator. This generator returns the same numbers in every version, and it needs no floating point.

@@ -70,6 +70,12 @@ impl<S: System> Simulation<S> {
             |fault: &Fault<W>| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
         let mut actions = parts.actions.iter();
         sim.network.captures = actions.any(|action| is_replay(&action.fault));
+        let is_attack =
+            |fault: &Fault<W>| matches!(fault, Fault::Network(NetworkFault::Attack { .. }));
+        if parts.actions.iter().any(|action| is_attack(&action.fault)) {
+            sim.start_recording();
+        }
+        sim.set_first_keys(parts.keys);
         sim.schedule(parts.actions.into());
         sim
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::keys::NodeKeys;
 use super::stats::Tally;
 
 /// The maximum of all times in a schedule.
@@ -29,6 +30,11 @@ pub trait FaultFields: Clone {
 
     /// Returns the fault that ends this fault.
     fn end(&self) -> Self;
+
+    /// Whether the fault changes the keys of a node.
+    fn gives_keys(&self) -> bool {
+        false
+    }
 
     /// Removes a node and renumbers the nodes with higher numbers. Returns `false` if the fault names the node, so that
     /// the fault must be removed too.
@@ -169,6 +175,12 @@ pub trait Schedule: Clone + PartialEq + Nodes {
     /// Returns the reason if a value is not within the limits.
     fn check(&self) -> Result<(), String>;
 
+    /// Whether a node has keys at any time.
+    fn has_keys(&self) -> bool {
+        let parts = self.parts();
+        !parts.keys.is_empty() || parts.actions.iter().any(|action| action.fault.gives_keys())
+    }
+
     /// Returns the duration of the faults.
     fn time(&self) -> Duration {
         Duration::from_micros(self.parts().time_us)
@@ -198,6 +210,8 @@ pub struct Parts<'a, F> {
     /// The minimum latency of a message without faults, and the maximum random addition to this latency, in
     /// microseconds.
     pub latency_us: (u64, u64),
+    /// The keys of all nodes at the start.
+    pub keys: &'a NodeKeys,
     /// The faults and actions, in order of time.
     pub actions: &'a [Action<F>],
 }
@@ -245,6 +259,9 @@ macro_rules! declare_schedule {
             $($own)*
             /// The minimum latency of a message without faults, and the maximum random addition to this latency.
             pub latency_us: (u64, u64),
+            /// The keys of all nodes at the start.
+            #[serde(default, skip_serializing_if = "crate::kernel::keys::NodeKeys::is_empty")]
+            pub keys: $crate::kernel::keys::NodeKeys,
             /// Nodes that are dead when the faults end and are not started again.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub stay_dead: Vec<usize>,
@@ -265,6 +282,7 @@ macro_rules! declare_schedule {
                     seed: self.seed,
                     time_us: self.time_us,
                     latency_us: self.latency_us,
+                    keys: &self.keys,
                     actions: &self.actions,
                 }
             }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use ring_proto::time::{Now, nanos};
 use ring_runtime::driver::{Driver, ReceiveBatch, TransmitBatch};
+use ring_trust::TRAILER_LEN;
 
+use super::attacker::Recordings;
 use super::conditions::Network;
 use super::kinds::FaultEffect;
 use super::node::{
@@ -16,6 +18,7 @@ use super::node::{
 use super::queue::{Event, Queue, id, index};
 use super::rng::Rng;
 use super::schedule::Action;
+use super::signed_link::{SignedLink, SignedMessages};
 use super::stats::Count;
 use super::streams::{Carrier, ConnectionTable, StreamConditions};
 use super::system::{Message, Moment, Peer, System};
@@ -23,7 +26,7 @@ use super::system::{Message, Moment, Peer, System};
 const SECOND: u64 = 1_000_000_000;
 /// The number of messages that a node reads at once. The number is so small that thousands of nodes fit into memory.
 const RECEIVE_BATCH: usize = 4;
-const TRANSMIT_BATCH: usize = 2;
+pub(super) const TRANSMIT_BATCH: usize = 2;
 
 /// A simulation of several nodes on a network. The simulation depends only on the seed and on the calls.
 ///
@@ -47,6 +50,9 @@ pub struct Simulation<S: System> {
     /// The number of events at the current time.
     events_now: u64,
     outgoing: Vec<OutgoingMessage<S>>,
+    pub(super) signed: SignedMessages,
+    /// The messages that the attacker has heard; `None` without an attacker.
+    pub(super) recordings: Option<Recordings<Peer<S>, S::Address>>,
     pub(super) fabric: Rc<RefCell<ConnectionTable<Peer<S>>>>,
     pub(super) stream_conditions: StreamConditions,
     /// Whether the simulation ended early.
@@ -73,6 +79,8 @@ impl<S: System> Simulation<S> {
             second: 0,
             events_now: 0,
             outgoing: Vec::new(),
+            signed: SignedMessages::default(),
+            recordings: None,
             fabric: Rc::default(),
             stream_conditions: StreamConditions::default(),
             over: false,
@@ -210,6 +218,7 @@ impl<S: System> Simulation<S> {
             Event::GiveUp(pipe, side) => self.give_up(pipe, side),
             Event::Wake(at) => self.wake(index(at)),
             Event::Free(at) => self.continue_process(index(at)),
+            Event::Attack => self.attack(),
             Event::Act(action) => {
                 let actions = Rc::clone(&self.actions);
                 S::apply_action(self, &actions[index(action)].fault);
@@ -242,6 +251,7 @@ impl<S: System> Simulation<S> {
             from: *from,
             bytes: bytes.clone(),
             at: node.clock.monotonic(now),
+            origin: self.signed.find(now, bytes),
         });
         if node.paused.is_none() && node.busy_until <= now {
             self.run_iteration(to, true);
@@ -329,6 +339,10 @@ impl<S: System> Simulation<S> {
         let Some(driver) = node.driver.as_mut() else {
             return;
         };
+        let mut signer = node.signer.take();
+        if let Some(signer) = &mut signer {
+            signer.set_addressing(S::addressing(at, &node.own));
+        }
         let context = InputContext {
             moment: Moment {
                 at: self.now,
@@ -336,19 +350,22 @@ impl<S: System> Simulation<S> {
             },
             parts: RefCell::new((&mut self.system, &mut node.own)),
         };
-        let mut wire = NodeLink {
+        let link = NodeLink {
             context: &context,
             inbox: &mut node.inbox,
             streams: node.streams.as_mut(),
             outgoing: &mut self.outgoing,
+            signs: signer.is_some(),
+            signed: &mut self.signed,
             late: node.clock.now(self.now + node.slow),
             rng: &mut self.rng,
             refuse: node.refuse,
             refuse_unicast: node.unicast_refused,
             longest: S::HEADER_LEN + node.mtu,
         };
+        let mut link = SignedLink::new(link, signer, (node.life, node.up_since));
         let mut environment = NodeEnvironment {
-            link: Some(&mut wire),
+            link: Some(&mut link),
             store: &mut NodeDisk {
                 context: &context,
                 full: node.disk_full,
@@ -356,6 +373,7 @@ impl<S: System> Simulation<S> {
             observer: &mut MachineObserver(&context),
         };
         act(driver, node.clock.now(self.now), &mut environment);
+        node.signer = link.into_signer();
         // A slow process sends at the end of its loop iteration, because the driver sends in batches.
         let leaves = self.now + node.slow;
         if node.slow > 0 {
@@ -379,7 +397,7 @@ impl<S: System> Simulation<S> {
     /// Starts a dead process with this state machine.
     pub fn start_process(&mut self, at: usize, machine: S::Machine) {
         let batches = (
-            ReceiveBatch::new(RECEIVE_BATCH, S::MESSAGE_LEN_MAX),
+            ReceiveBatch::new(RECEIVE_BATCH, S::MESSAGE_LEN_MAX + TRAILER_LEN),
             TransmitBatch::of(TRANSMIT_BATCH, S::MESSAGE_LEN_MAX),
         );
         let node = &mut self.nodes[at];
@@ -388,12 +406,14 @@ impl<S: System> Simulation<S> {
         node.up_since = self.now;
         node.streams = Some(S::listen(&self.fabric, at, &node.own));
         node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
+        self.renew_signer(at);
     }
 
     /// Kills a process. The messages that the process has not read are lost.
     pub fn end_process(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         node.driver = None;
+        node.signer = None;
         node.inbox.clear();
         node.paused = None;
         node.armed = NEVER;
@@ -441,6 +461,7 @@ impl<S: System> Simulation<S> {
     /// Makes a node's monotonic clock faster by this many millionths.
     pub fn set_rate(&mut self, at: usize, millionths: i32) {
         self.nodes[at].clock.set_rate(self.now, millionths);
+        self.signed.note_clock_rate(millionths);
         // At the new rate its deadline is at another simulated time.
         self.schedule_wake(at);
     }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ring_proto::Machine;
+use ring_runtime::driver::Addressing;
 
 use super::queue;
 use super::simulation::Simulation;
@@ -68,6 +69,8 @@ pub trait System: Sized {
     type Label: Copy + Default;
     /// The system's data of each node, including the node's stored state.
     type Node;
+    /// The addresses of signed messages.
+    type Addressing: Addressing<Peer = Peer<Self>>;
     /// The events, except messages, that wait while a process is stalled.
     type Missed: Default;
     /// The events of this system.
@@ -90,6 +93,9 @@ pub trait System: Sized {
 
     /// Returns the address from which a node sends. The address may change while the node runs.
     fn address(node: usize, own: &Self::Node) -> Peer<Self>;
+
+    /// Returns the address of a node in its signed messages. The address may change while the node runs.
+    fn addressing(node: usize, own: &Self::Node) -> Self::Addressing;
 
     /// Whether a node accepts a message to an address. The node may have changed its address since the message was
     /// sent.
@@ -124,6 +130,13 @@ pub trait System: Sized {
         to: Peer<Self>,
     ) -> Option<(Self::Address, Self::Label)>;
 
+    /// Returns the destination and the label of a challenge or an answer that a node's link accepts.
+    fn on_handshake(
+        bytes: &[u8],
+        to: Peer<Self>,
+        name: &'static str,
+    ) -> (Self::Address, Self::Label);
+
     /// Records a message that is on its way; `from` is `None` if the message does not come from a node.
     fn on_carried(
         &mut self,
@@ -136,6 +149,19 @@ pub trait System: Sized {
 
     /// Records that a node read a message that had waited for `age`.
     fn on_read(&mut self, moment: Moment, bytes: &[u8], age: Duration);
+
+    /// Reports a violation: a machine that requires signatures got a message that no node sent, or got it again.
+    fn on_forgery(&mut self, moment: Moment, bytes: &[u8]);
+
+    /// Changes the message to another sender or destination. The addresses belong to nodes of the simulation.
+    fn readdress(sim: &mut Simulation<Self>, message: &mut Message<Self>);
+
+    /// Updates the destination of a message after its bytes have changed.
+    fn update_destination(_message: &mut Message<Self>) {}
+
+    /// Makes a message with which an attacker would break the system, if nodes accepted it. The attacker has heard
+    /// another message.
+    fn forge(sim: &mut Simulation<Self>, heard: &Message<Self>) -> Message<Self>;
 
     /// Records that a corrupt message arrives at `due`, because no checksum detected the flipped bits.
     fn on_corrupted(&mut self, _due: u64, _sent: &[u8], _arrives: &[u8]) {}

@@ -17,6 +17,7 @@ use super::schedule::{Fault, MTU, Schedule};
 use super::settings::FaultKind;
 use super::system::{Node, World};
 use crate::kernel::conditions::{Network, NetworkConditions};
+use crate::kernel::keys::NodeKeys;
 use crate::kernel::schedule::FaultFields as _;
 
 const NANOS_PER_MICRO: u64 = 1_000;
@@ -41,6 +42,10 @@ impl<M: Inspect> World<M> {
         sim.system.orderly = is_orderly(&schedule.actions);
         let is_replay = |fault: &Fault| matches!(fault, Fault::Replay { .. });
         sim.network.captures = schedule.actions.iter().any(|act| is_replay(&act.fault));
+        sim.set_first_keys(&schedule.keys);
+        if (schedule.actions.iter()).any(|action| matches!(action.fault, Fault::Attack { .. })) {
+            sim.start_recording();
+        }
         sim.schedule(schedule.actions.as_slice().into());
         sim
     }
@@ -67,6 +72,9 @@ impl<M: Inspect> World<M> {
             | Fault::Part { .. } => self.apply_segment_fault(fault),
             Fault::Replay { frames } => self.replay(frames),
             Fault::Stranger { frames } => self.send_stranger_frames(frames),
+            Fault::Attack { frames, over_us } => {
+                self.begin_attack(frames, over_us * NANOS_PER_MICRO);
+            }
             Fault::Unresponsive {} => self.start_unresponsive_station(),
             Fault::Dead {
                 first,
@@ -254,11 +262,19 @@ impl<M: Inspect> World<M> {
                 self.nodes[node].mtu = mtu.into();
                 self.report_link(node);
             }
+            Fault::Keys { node, ref keys } => self.change_keys(node, keys),
             Fault::Card { node, card } => {
                 self.system.count_fault(FaultKind::Card);
                 self.change_card(node, card);
             }
             _ => {}
+        }
+    }
+
+    /// Changes the keys of a node. Without a signature, the longest frames are longer.
+    fn change_keys(&mut self, at: usize, keys: &NodeKeys) {
+        if self.set_keys(at, keys) {
+            self.report_link(at);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Generates a run's schedule from its seed.
 
 use ring_proto::time::nanos;
+use ring_trust::TRAILER_LEN;
 
 use super::notation::CARDS;
 use super::schedule::{
@@ -8,6 +9,7 @@ use super::schedule::{
     default_heartbeat_us, default_take_attempts, default_take_timeout_us,
 };
 use super::settings::{FaultKind, Settings};
+use crate::kernel::keys::{KeyPlan, NodeKeys};
 use crate::kernel::rng::{Rng, Stream};
 use crate::kernel::schedule::FaultFields as _;
 
@@ -34,7 +36,10 @@ impl Schedule {
         let latency = generator.draw_latency(hold);
         let kinds: Vec<_> = settings.faults.iter().collect();
         let mut met = Vec::new();
-        let is_first = |kind: &&FaultKind| !matches!(kind, FaultKind::Lock | FaultKind::Survey);
+        let is_first = |kind: &&FaultKind| {
+            use FaultKind::{Attack, Keys, Lock, Survey};
+            !matches!(kind, Lock | Survey | Keys | Attack)
+        };
         for &kind in kinds.iter().filter(is_first) {
             // Some runs have only half of the kinds, because all kinds together would hide some effects.
             if kinds.len() < 4 || generator.rng.chance(500) {
@@ -80,6 +85,7 @@ impl Schedule {
         if kinds.contains(&FaultKind::Survey) && (kinds.len() < 4 || generator.rng.chance(500)) {
             generator.add_episodes(FaultKind::Survey);
         }
+        let keys = generator.add_keys(settings, &kinds);
         generator.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
@@ -92,6 +98,7 @@ impl Schedule {
             take_attempts,
             forget_us: times.forget_us,
             preferences,
+            keys,
             latency_us: times.latency_us,
             stay_dead,
             lasting,
@@ -368,6 +375,13 @@ impl Generator {
                 self.add_long_node_fault(kind, at);
             }
             FaultKind::Survey => self.add_survey(at),
+            FaultKind::Attack => {
+                let frames = self.draw_up_to(100);
+                let over_us = self.draw_duration(MS, 4 * SECOND);
+                self.add(at, Fault::Attack { frames, over_us });
+            }
+            // The changes of the keys are drawn for all nodes at once.
+            FaultKind::Keys => {}
             FaultKind::Aside => self.add_aside(at),
             FaultKind::Dead => {
                 let first = self.draw_up_to(DEAD_ADDRESSES);
@@ -528,6 +542,33 @@ impl Generator {
                 self.add(at, fault);
             }
         }
+    }
+
+    /// Draws the keys of the run, and adds their changes and the attacks. The other faults of a seed do not change with
+    /// them. Returns the keys at the start.
+    fn add_keys(&mut self, settings: &Settings, kinds: &[FaultKind]) -> NodeKeys {
+        self.rng = Rng::new(settings.seed, Stream::Keys);
+        let mut is_met = |kind| kinds.contains(&kind) && (kinds.len() < 4 || self.rng.chance(500));
+        let (is_attacked, changes) = (is_met(FaultKind::Attack), is_met(FaultKind::Keys));
+        if !is_attacked && !changes {
+            return NodeKeys::default();
+        }
+        let run = (self.nodes, self.time);
+        let plan = KeyPlan::draw(&mut self.rng, run, is_attacked, changes);
+        for (at, node, keys) in plan.changes {
+            self.add(at, Fault::Keys { node, keys });
+        }
+        if is_attacked {
+            self.add_episodes(FaultKind::Attack);
+        }
+        // With a smaller MTU, signed offers would not fit.
+        let signature_len = u16::try_from(TRAILER_LEN).unwrap_or(0);
+        for action in &mut self.actions {
+            if let Fault::Mtu { mtu, .. } | Fault::Narrow { mtu } = &mut action.fault {
+                *mtu = (*mtu + signature_len).min(MTU);
+            }
+        }
+        plan.first
     }
 
     /// Adds the episodes of named locks. Faults of the kinds `met` often occur while programs wait for their locks, or

@@ -169,7 +169,7 @@ impl<M: Inspect> World<M> {
     fn check_resting_place(&mut self, bounds: &Bounds) {
         let preference = |sim: &Self, at: usize| sim.nodes[at].own.preference;
         let highest = self.live().map(|at| preference(self, at)).max();
-        let announced = self.live().all(|at| self.nodes[at].mtu >= PREFERENCE_MTU);
+        let announced = self.live().all(|at| self.payload_max(at) >= PREFERENCE_MTU);
         let matters = |&highest: &u8| highest > 0 && announced && self.live().count() > 1;
         let Some(highest) = highest.filter(matters) else {
             return;
@@ -243,7 +243,7 @@ impl<M: Inspect> World<M> {
         let (least, spread) = self.network.latency;
         let latency = Duration::from_nanos(least + spread);
         // The smallest MTU limits the parts of tables: 22 bytes for each member, after a header of 22 bytes.
-        let mtu = self.live().map(|at| self.nodes[at].mtu).min();
+        let mtu = self.live().map(|at| self.payload_max(at)).min();
         let per_frame = mtu.map_or(0, |mtu| mtu.saturating_sub(22) / 22);
         let per_frame = u32::try_from(per_frame.clamp(1, 66)).unwrap_or(1);
         let mut bounds = Bounds::of(&self.system.constants, (members, live, per_frame), latency);
@@ -390,7 +390,7 @@ impl<M: Inspect> World<M> {
         // If an MTU is too small for a PING with a profile, members may never learn the new times of another member.
         let learns = || {
             self.live()
-                .all(|at| self.nodes[at].mtu >= PING_LEN + Profile::LEN)
+                .all(|at| self.payload_max(at) >= PING_LEN + Profile::LEN)
         };
         let is_over = |trouble: &Diagnostic| match *trouble {
             Diagnostic::MemberDeaf { mac } => present(mac),

@@ -29,7 +29,7 @@ impl<M: Inspect> World<M> {
         self.stop_repeats();
         let quorum = self.may_have_quorum();
         let exemptions = &self.system.checks.exemptions;
-        let has_large_mtu = self.live().all(|at| self.nodes[at].mtu >= COMPARING_MTU);
+        let has_large_mtu = self.live().all(|at| self.payload_max(at) >= COMPARING_MTU);
         // A station that asks for the token and never takes it makes owners give the token up again and again. Then no
         // tenure lasts long enough for the claims of holders.
         let is_disturbed = self.system.has_unresponsive_station;

@@ -4,6 +4,7 @@
 //! controls. Every node runs the daemon's [`Driver`](ring_runtime::driver::Driver).
 
 mod apply;
+mod attacker;
 mod checks;
 mod dead_stations;
 mod exemptions;

@@ -41,6 +41,7 @@ texts! {
         Trouble "a node reports a trouble that is over",
         Stored "a node reports a token that it has not stored",
         Valid "a frame that is not valid is sent",
+        Forgery "a node that requires signatures gets a frame that no node sent, or gets a frame twice",
     }
 }
 

@@ -5,7 +5,7 @@ use ring_proto::lab2::{Command, Constants};
 
 use super::Inspect;
 use super::node::{Job, NodeData};
-use super::system::{Lab2Event, Node, World};
+use super::system::{Lab2Event, World};
 use crate::kernel::queue::id;
 
 impl<M: Inspect> World<M> {
@@ -102,7 +102,7 @@ impl<M: Inspect> World<M> {
     /// Reports the state of the link, with the current addresses. A stalled process learns the state when it continues,
     /// and a dead process when it starts.
     pub(super) fn report_link(&mut self, at: usize) {
-        let Node { mtu, unplugged, .. } = self.nodes[at];
+        let (mtu, unplugged) = (self.payload_max(at), self.nodes[at].unplugged);
         let NodeData { mac, ip, .. } = self.nodes[at].own;
         if let Some(missed) = &mut self.nodes[at].paused {
             missed.moved = true;
@@ -116,6 +116,12 @@ impl<M: Inspect> World<M> {
         self.input(at, |driver, now, environment| {
             driver.link_changed(now, state, environment);
         });
+    }
+
+    /// Returns the longest payload that the node's state machine can send. A signature needs a part of the MTU.
+    pub(super) fn payload_max(&self, at: usize) -> usize {
+        let node = &self.nodes[at];
+        node.mtu - node.signature_len()
     }
 
     /// Kills the process. The frames that the process has not read are lost. The state file is kept.

@@ -24,7 +24,9 @@ impl<M: Inspect> World<M> {
             let node = &self.nodes[at];
             let knows = live > 1 || node.own.constants.expect.is_some();
             let needed = self.machine(at).map(M::quorum_size);
-            knows && needed.is_some_and(|needed| needed <= live) && node.mtu >= PROMISE_LEN
+            knows
+                && needed.is_some_and(|needed| needed <= live)
+                && self.payload_max(at) >= PROMISE_LEN
         };
         live <= ANSWERING_RING_MAX
             && !self.system.checks.exemptions.may_names_clash()

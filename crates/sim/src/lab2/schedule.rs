@@ -7,6 +7,7 @@ use ring_proto::time::nanos;
 
 use super::notation::CARDS;
 use super::outcome::{Rule, Stats};
+use crate::kernel::keys::NodeKeys;
 use crate::kernel::schedule::{
     FaultFields as _, MAX_TIME_US, Nodes, declare_faults, declare_schedule,
 };
@@ -128,6 +129,7 @@ impl Schedule {
         {
             return Err("the lasting fault must be 'cut', 'broadcast' or 'slow'".into());
         }
+        self.keys.check()?;
         let bad = |action: &&Action| !action.fault.is_possible();
         if let Some(action) = self.actions.iter().find(bad) {
             let what = serde_json::to_string(action).unwrap_or_default();
@@ -293,6 +295,10 @@ declare_faults! {
         Drift[node] { millionths: i32 },
         /// Kills the process and restores an earlier version of its state file.
         Rollback[node] => Self::Start { node },
+        /// Changes the node's keys.
+        Keys[node] { keys: NodeKeys },
+        /// Sends `frames` frames of a host without a key, over `over_us`.
+        Attack[] { frames: u16, over_us: u64 },
         /// Introduces `count` dead stations, beginning with the number `first`. Either one of these stations lists all
         /// other stations, or each of these stations has sent one frame.
         Dead[] { first: u16, count: u16, spoke: bool },
@@ -320,6 +326,8 @@ impl Fault {
                 percent, expect, ..
             } => (1..=10_000).contains(&percent) && expect != Some(0) && expect <= Some(1 << 16),
             Self::Survey { span_us, .. } => span_us <= MAX_SPAN_US,
+            Self::Attack { over_us, .. } => over_us <= MAX_SPAN_US,
+            Self::Keys { ref keys, .. } => keys.check().is_ok(),
             Self::Card { card, .. } => card < CARDS,
             Self::Mtu { mtu, .. } => (MIN_MTU..=MTU).contains(&mtu),
             Self::Narrow { mtu } => (NARROW_MTU_MIN..=MTU).contains(&mtu),
@@ -340,6 +348,7 @@ mod tests {
             nodes: 2,
             time_us: 1_000_000,
             preferences: vec![],
+            keys: NodeKeys::default(),
             idle_hold_us: 0,
             heartbeat_us: 100_000,
             take_timeout_us: 30_000,

@@ -61,4 +61,6 @@ kinds! {
     Aside "aside" "A node is cut off for about the time of an election, while another node works.",
     Lock "lock" "Programs take named locks, work with them and release them.",
     Survey "survey" "Nodes ask all members for reports, and have them measure each other.",
+    Keys(Keys) "keys" "Nodes get keys, and replace them, one node after another.",
+    Attack(Attack) "attack" "A host without a key attacks nodes that require signatures.",
 }

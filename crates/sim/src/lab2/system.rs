@@ -7,9 +7,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Kind, Message};
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, ETHERTYPE, Frame, Kind, Message};
 use ring_proto::lab2::{Command, Constants, Event, Grade, Reason, State, StoredState};
 use ring_proto::time::nanos;
+use ring_runtime::driver::FrameAddressing;
 use ring_runtime::driver::frames::MAX_FRAME;
 
 use super::Inspect;
@@ -19,7 +20,7 @@ use super::frame_token::token_of;
 use super::lock_records::{LockRecords, lock_changes};
 use super::named_locks::NamedLocks;
 use super::node::{AppClaim, MissedEvents, NodeData};
-use super::notation::node_of;
+use super::notation::{line, node_of};
 use super::outcome::{Rule, Stats};
 use super::recorder::Recorder;
 use super::schedule::Fault;
@@ -27,7 +28,7 @@ use super::settings::FaultKind;
 use crate::kernel::queue::index;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{ConnectionTable, NoStreams};
-use crate::kernel::system::{Moment, Route, System};
+use crate::kernel::system::{self, Moment, Route, System};
 use crate::kernel::{node, simulation};
 
 /// The maximum number of writes of a state file that are not on the disk.
@@ -140,6 +141,7 @@ impl<M: Inspect> System for Lab2System<M> {
     type Address = MacAddr;
     type Label = Option<&'static str>;
     type Node = NodeData;
+    type Addressing = FrameAddressing;
     type Missed = MissedEvents;
     type Event = Lab2Event;
     type Fault = Fault;
@@ -149,6 +151,13 @@ impl<M: Inspect> System for Lab2System<M> {
     const FLOODS_DUPLICATES: bool = true;
 
     fn address(_: usize, _: &NodeData) {}
+
+    fn addressing(_: usize, own: &NodeData) -> FrameAddressing {
+        FrameAddressing {
+            mac: own.mac,
+            ethertype: ETHERTYPE,
+        }
+    }
 
     fn listen(_: &Rc<RefCell<ConnectionTable<()>>>, _: usize, _: &NodeData) -> NoStreams {
         NoStreams
@@ -205,6 +214,10 @@ impl<M: Inspect> System for Lab2System<M> {
         }
     }
 
+    fn on_handshake(bytes: &[u8], (): (), name: &'static str) -> (MacAddr, Option<&'static str>) {
+        (destination(bytes), Some(name))
+    }
+
     fn on_carried(
         &mut self,
         leaves: u64,
@@ -228,6 +241,24 @@ impl<M: Inspect> System for Lab2System<M> {
         if let Some(recorder) = &mut self.recorder {
             recorder.on_read(moment.time(), moment.node, bytes, age);
         }
+    }
+
+    fn on_forgery(&mut self, moment: Moment, bytes: &[u8]) {
+        let Moment { at, node } = moment;
+        let what = line(bytes);
+        self.checks.report(at, Some(node), Rule::Forgery, what);
+    }
+
+    fn readdress(sim: &mut World<M>, message: &mut system::Message<Self>) {
+        sim.readdress(message);
+    }
+
+    fn update_destination(message: &mut system::Message<Self>) {
+        message.to = destination(&message.bytes);
+    }
+
+    fn forge(sim: &mut World<M>, heard: &system::Message<Self>) -> system::Message<Self> {
+        sim.forge(heard)
     }
 
     fn on_corrupted(&mut self, due: u64, sent: &[u8], arrives: &[u8]) {
@@ -382,4 +413,11 @@ impl<M: Inspect> System for Lab2System<M> {
     fn after_event(&mut self) {
         self.report_new_violations();
     }
+}
+
+/// Returns the destination of a frame.
+fn destination(bytes: &[u8]) -> MacAddr {
+    bytes
+        .first_chunk()
+        .map_or(MacAddr::BROADCAST, |to| MacAddr(*to))
 }

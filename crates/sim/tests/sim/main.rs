@@ -8,6 +8,7 @@
 )]
 
 mod andrews;
+mod attacks;
 mod command;
 mod ftn;
 mod jitterbug;

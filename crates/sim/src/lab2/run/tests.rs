@@ -22,6 +22,7 @@ fn schedule(actions: Vec<Action>) -> Schedule {
         forget_us: 86_400_000_000,
         preferences: vec![],
         latency_us: (10, 10),
+        keys: crate::kernel::keys::NodeKeys::default(),
         stay_dead: vec![0, 5],
         lasting: None,
         actions,

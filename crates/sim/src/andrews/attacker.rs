@@ -1,0 +1,39 @@
+//! Datagrams of an attacker in the names of nodes.
+
+use ring_codec::andrews::{Election, Message, Method};
+
+use super::stranger::{ballot, encode};
+use super::system::{AndrewsSystem, World};
+use crate::kernel::system;
+
+impl World {
+    /// Forges a datagram of a node about another node.
+    pub(super) fn forge(
+        &mut self,
+        _: &system::Message<AndrewsSystem>,
+    ) -> system::Message<AndrewsSystem> {
+        let mut draw = || self.rng.index(self.nodes.len());
+        let (author, other, receiver) = (draw(), draw(), draw());
+        let other = self.nodes[other].own.id;
+        let message = match self.rng.below(6) {
+            0 => Message::Join,
+            1 => Message::SuccessorRequest,
+            2 => Message::Successor {
+                successor_id: other,
+            },
+            3 => ballot(Election::Bully),
+            4 => ballot(Election::BullyOk),
+            _ => ballot(Election::Coordinator {
+                method: Method::Bully,
+                coordinator_id: other,
+            }),
+        };
+        let own = &self.nodes[author].own;
+        system::Message::<AndrewsSystem> {
+            node: None,
+            from: own.address,
+            to: self.nodes[receiver].own.address,
+            bytes: encode(own.id, message).into(),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Datagrams with which an attacker breaks a segment without keys.
+
+use ring_codec::jitterbug::Message;
+
+use super::notation::broadcast;
+use super::stranger::{encode, token, tr1};
+use super::system::{JitterbugSystem, World};
+use crate::kernel::system;
+
+/// The increments of the id of a forged token.
+const STEPS: [u32; 3] = [0, 1, 100_000];
+
+impl World {
+    /// Forges the announcement of a token in the name of a node. The token has the id of a node's token, or a larger
+    /// one.
+    pub(super) fn forge(
+        &mut self,
+        _: &system::Message<JitterbugSystem>,
+    ) -> system::Message<JitterbugSystem> {
+        let mut draw = || self.rng.index(self.nodes.len());
+        let (author, owner, receiver) = (draw(), draw(), draw());
+        let step = self.rng.pick(&STEPS);
+        let id = self.nodes[owner].own.id.saturating_add(step);
+        let own = &self.nodes[author].own;
+        let (bytes, to) = match self.rng.below(3) {
+            0 => (tr1(id, own.tcp_port, true, None), broadcast()),
+            1 => (tr1(id, own.tcp_port, false, None), broadcast()),
+            _ => {
+                let tr2 = Message::Tr2 {
+                    token_id: token(id, true),
+                    terms: None,
+                };
+                (encode(&tr2), self.nodes[receiver].own.address())
+            }
+        };
+        system::Message::<JitterbugSystem> {
+            node: None,
+            from: own.address(),
+            to,
+            bytes: bytes.into(),
+        }
+    }
+}

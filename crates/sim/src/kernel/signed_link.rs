@@ -1,0 +1,209 @@
+//! The link that a node's driver uses: it signs and verifies, and the simulator checks what the machine gets.
+
+use std::cell::{RefCell, RefMut};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::rc::Rc;
+
+use ring_proto::time::Now;
+use ring_runtime::driver::{
+    Authenticated, Link, ReceiveBatch, Refused, Signer, Streams, TransmitBatch,
+};
+use ring_trust::TRAILER_LEN;
+
+use super::node::NodeLink;
+use super::queue::Bytes;
+use super::system::{Peer, System};
+
+const MS: u64 = 1_000_000;
+/// The maximum time from the signing of a message to its arrival, if all clocks are right.
+const MESSAGE_AGE_MAX: u64 = 1_000 * MS;
+/// The time in which the clocks of a silent sender and its receiver may drift apart.
+const DRIFT_TIME: u64 = 60_000 * MS;
+/// The distance of the field `kind` from the end of a signed message.
+pub(super) const KIND_FROM_END: usize = 21;
+
+/// The kinds of messages that a state machine neither sends nor gets.
+const HANDSHAKES: [(u8, &str); 2] = [(1, "CHALLENGE"), (2, "ANSWER")];
+
+/// Returns the name of a signed message that does not come from a state machine.
+pub(super) fn handshake_name(signed: &[u8]) -> Option<&'static str> {
+    let kind = signed.get(signed.len().checked_sub(KIND_FROM_END)?)?;
+    let known = HANDSHAKES.iter().find(|(number, _)| number == kind);
+    known.map(|(_, name)| *name)
+}
+
+/// A message that a node read from its link, before its signature was verified.
+#[derive(Debug)]
+pub(super) struct ReadMessage {
+    pub(super) bytes: Bytes,
+    pub(super) origin: Option<Origin>,
+}
+
+/// The signing of a message that arrived.
+#[derive(Debug)]
+pub(super) struct Origin {
+    message: Rc<SignedMessage>,
+    /// The simulated time of arrival.
+    arrived: u64,
+}
+
+/// A message that a node signed.
+#[derive(Debug)]
+struct SignedMessage {
+    node: usize,
+    life: u32,
+    at: u64,
+    /// The nodes whose machines got the message.
+    receivers: RefCell<Vec<usize>>,
+}
+
+/// The recently signed messages, and their receivers.
+#[derive(Debug, Default)]
+pub(super) struct SignedMessages {
+    messages: BTreeMap<Bytes, Rc<SignedMessage>>,
+    in_order: VecDeque<(u64, Bytes)>,
+    /// The last process of a sender whose messages a receiver got. The key has the receiver, its process and the
+    /// sender.
+    lives: BTreeMap<(usize, u32, usize), u32>,
+    /// The maximum error of any clock rate of the run, in millionths.
+    drift: u64,
+    /// The messages that the current input has read.
+    pub(super) read: Vec<ReadMessage>,
+}
+
+impl SignedMessages {
+    pub(super) fn note_clock_rate(&mut self, millionths: i32) {
+        self.drift = self.drift.max(millionths.unsigned_abs().into());
+    }
+
+    /// The maximum time from the signing of a message to its arrival.
+    fn age_max(&self) -> u64 {
+        MESSAGE_AGE_MAX + DRIFT_TIME / 1_000_000 * 2 * self.drift
+    }
+
+    /// Records a message that a node signed.
+    pub(super) fn on_sent(&mut self, (node, life): (usize, u32), at: u64, bytes: &Bytes) {
+        let age_max = self.age_max();
+        while let Some((sent, old)) = self.in_order.front() {
+            if *sent + age_max >= at {
+                break;
+            }
+            self.messages.remove(old);
+            self.in_order.pop_front();
+        }
+        let message = SignedMessage {
+            node,
+            life,
+            at,
+            receivers: RefCell::default(),
+        };
+        self.messages.insert(Bytes::clone(bytes), Rc::new(message));
+        self.in_order.push_back((at, Bytes::clone(bytes)));
+    }
+
+    /// Returns the signing of a message that arrives now; `None` if no node has recently signed it.
+    pub(super) fn find(&self, arrived: u64, bytes: &Bytes) -> Option<Origin> {
+        let message = Rc::clone(self.messages.get(bytes)?);
+        Some(Origin { message, arrived })
+    }
+
+    /// Checks that a machine may get a message without its trailer. One of the messages that its node has just read
+    /// must be a message of a node, must be new and must be recent. Returns whether there is such a message.
+    fn on_delivered(&mut self, node: (usize, u32), up_since: u64, delivered: &[u8]) -> bool {
+        let read = std::mem::take(&mut self.read);
+        let is_whole = |it: &&ReadMessage| {
+            it.bytes.len() == delivered.len() + TRAILER_LEN && it.bytes.starts_with(delivered)
+        };
+        let mut candidates = read.iter().filter(is_whole);
+        let is_legal = candidates.any(|it| self.deliver(node, up_since, it));
+        self.read = read;
+        is_legal
+    }
+
+    fn deliver(&mut self, (node, life): (usize, u32), up_since: u64, read: &ReadMessage) -> bool {
+        let age_max = self.age_max();
+        let Some(Origin { message, arrived }) = &read.origin else {
+            return false;
+        };
+        let mut receivers = message.receivers.borrow_mut();
+        let last_life = self.lives.entry((node, life, message.node)).or_default();
+        let is_legal = !receivers.contains(&node)
+            // The process made its nonce after its start, and the sender signed the message after that.
+            && message.at >= up_since
+            && message.at + age_max >= *arrived
+            && message.life >= *last_life;
+        if is_legal {
+            receivers.push(node);
+            *last_life = message.life;
+        }
+        is_legal
+    }
+}
+
+/// The link of a node's driver.
+pub struct SignedLink<'a, S: System> {
+    link: Authenticated<NodeLink<'a, S>, S::Addressing>,
+    /// The process of the node, and the simulated time of its start.
+    life: (u32, u64),
+}
+
+impl<'a, S: System> SignedLink<'a, S> {
+    pub(super) fn new(
+        link: NodeLink<'a, S>,
+        signer: Option<Signer<S::Addressing>>,
+        life: (u32, u64),
+    ) -> Self {
+        let link = Authenticated::new(link, signer);
+        Self { link, life }
+    }
+
+    /// Ends the use of the link, and returns its signer.
+    pub(super) fn into_signer(mut self) -> Option<Signer<S::Addressing>> {
+        self.link.set_signer(None)
+    }
+
+    /// Whether the machine must not get unsigned messages.
+    fn requires_signatures(&self) -> bool {
+        let signer = self.link.signer();
+        signer.is_some_and(|signer| !signer.authenticator().accepts_unsigned())
+    }
+
+    fn check(&mut self, batch: &ReceiveBatch<Peer<S>>) {
+        let requires = self.requires_signatures();
+        let (life, up_since) = self.life;
+        let NodeLink {
+            context, signed, ..
+        } = self.link.link_mut();
+        let moment = context.moment;
+        let parts = context.parts.borrow_mut();
+        let mut system = RefMut::map(parts, |(system, _)| &mut **system);
+        for (bytes, _, _, age) in batch.iter() {
+            system.on_read(moment, bytes, age);
+            if requires && !signed.on_delivered((moment.node, life), up_since, bytes) {
+                system.on_forgery(moment, bytes);
+            }
+        }
+        signed.read.clear();
+    }
+}
+
+impl<S: System> Link<Peer<S>> for SignedLink<'_, S> {
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<Peer<S>>) -> io::Result<()> {
+        self.link.receive(now, batch)?;
+        self.check(batch);
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &TransmitBatch<Peer<S>>) -> Result<usize, Refused> {
+        self.link.send(batch)
+    }
+
+    fn sent_by(&self, now: Now) -> Now {
+        self.link.sent_by(now)
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams<Peer<S>>> {
+        self.link.streams()
+    }
+}
