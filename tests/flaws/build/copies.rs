@@ -22,7 +22,7 @@ pub(crate) struct Copy {
 /// For Lab2, only the state machine is copied. Its driver, simulator and checker accept any state machine. The
 /// simulators of the other systems, and the model of the token service, name the type of one state machine. So the
 /// build also copies the simulators and the model.
-pub(crate) const COPIES: [Copy; 9] = [
+pub(crate) const COPIES: [Copy; 11] = [
     Copy {
         from: "proto/src/lab2/",
         to: "machine",
@@ -113,6 +113,24 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("ring_proto::counter_macros", "crate::counter_macros"),
             ("ring_proto::invariants", "crate::invariants"),
             ("self.check_invariants();", "();"),
+        ],
+        shared: &[],
+    },
+    Copy {
+        from: "crates/trust/src/",
+        to: "trust",
+        renames: &[
+            ("crate::", "crate::trust::"),
+            ("#[cfg_attr(test, derive(Clone))]", "#[derive(Clone)]"),
+        ],
+        shared: &[],
+    },
+    Copy {
+        from: "crates/trust/src/attack_tests/world/",
+        to: "attack",
+        renames: &[
+            ("ring_trust::", "crate::trust::"),
+            ("#[cfg_attr(test, derive(Clone))]", "#[derive(Clone)]"),
         ],
         shared: &[],
     },
@@ -244,6 +262,8 @@ pub(crate) fn modules(out: &Path) -> String {
         ("ftn", "ftn"),
         ("jitterbug", "jitterbug"),
         ("andrews", "andrews"),
+        ("trust", "trust"),
+        ("attack", "attack"),
     ];
     let copied_simulators = [
         ("sim/kernel", "kernel"),

@@ -109,7 +109,10 @@ fn read_sources(machine: &Path) -> Result<Sources, String> {
             if path.is_dir() {
                 folders.push(path);
             } else if let Ok(below) = path.strip_prefix(machine) {
-                sources.insert(below.display().to_string(), read(&path)?);
+                let file = below.display().to_string();
+                // The copy of a crate is a module.
+                let file = file.replace("lib.rs", "mod.rs");
+                sources.insert(file, read(&path)?);
             }
         }
     }

@@ -100,6 +100,14 @@ impl Flaw {
         sim::andrews::run(settings)
     }
 
+    /// Makes the steps of an attack on nodes with keys. The input describes the steps.
+    ///
+    /// # Errors
+    /// Returns the effect of the attack.
+    pub fn attack(&self, input: &[u8]) -> Result<(), &'static str> {
+        attack::World::run(input)
+    }
+
     /// Runs a kept schedule of Jitterbug with this flaw. Returns `None` if the text is not a valid schedule.
     pub fn replay_jitterbug(&self, schedule: &str) -> Option<segment::Outcome> {
         let schedule: sim::jitterbug::Schedule = serde_json::from_str(schedule).ok()?;

@@ -9,6 +9,7 @@ mod by_seeds;
 mod andrews;
 mod ftn;
 mod jitterbug;
+mod trust;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
