@@ -14,14 +14,14 @@ use ring_proto::andrews::{
     Andrews, Command, CoordinatorRow, Event, NodeList, Options, Outcome, Rows, SocketsBound, Work,
     Write,
 };
-use ring_runtime::driver::{Connections, Driver};
+use ring_runtime::driver::{Connections, DatagramAddressing, Driver};
 use ring_sim::kernel::conditions::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::queue;
 use ring_sim::kernel::rng::{Rng, Stream};
 use ring_sim::kernel::simulation::Simulation;
 use ring_sim::kernel::streams::{ConnectionTable, Tcp};
-use ring_sim::kernel::system::{Moment, Route, System};
+use ring_sim::kernel::system::{Message, Moment, Route, System};
 
 use super::quiet::{ip_of, no_faults, node_of};
 
@@ -220,6 +220,7 @@ impl System for Segment {
     type Machine = Andrews;
     type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
     type Address = SocketAddr;
+    type Addressing = DatagramAddressing;
     type Label = ();
     type Node = SocketAddr;
     type Missed = ();
@@ -232,6 +233,10 @@ impl System for Segment {
 
     fn address(_: usize, own: &SocketAddr) -> SocketAddr {
         *own
+    }
+
+    fn addressing(_: usize, own: &SocketAddr) -> DatagramAddressing {
+        DatagramAddressing::new(*own)
     }
 
     fn listen(
@@ -258,6 +263,19 @@ impl System for Segment {
         to: SocketAddr,
     ) -> Option<(SocketAddr, ())> {
         Some((to, ()))
+    }
+
+    fn on_handshake(_: &[u8], to: SocketAddr, _: &'static str) -> (SocketAddr, ()) {
+        (to, ())
+    }
+
+    // The nodes have no keys, and there is no attacker.
+    fn on_forgery(&mut self, _: Moment, _: &[u8]) {}
+
+    fn readdress(_: &mut BenchSimulation, _: &mut Message<Self>) {}
+
+    fn forge(_: &mut BenchSimulation, heard: &Message<Self>) -> Message<Self> {
+        heard.clone()
     }
 
     fn check_node(simulation: &mut BenchSimulation, node: usize) {

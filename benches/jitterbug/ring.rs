@@ -9,13 +9,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ring_proto::jitterbug::{Event, Jitterbug, Network as Place, NetworkState, Options, State};
-use ring_runtime::driver::Connections;
+use ring_runtime::driver::{Connections, DatagramAddressing};
 use ring_sim::kernel::conditions::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::rng::{Rng, Stream};
 use ring_sim::kernel::simulation::Simulation;
 use ring_sim::kernel::streams::{ConnectionTable, Tcp};
-use ring_sim::kernel::system::{Listens, Moment, Route, System};
+use ring_sim::kernel::system::{Listens, Message, Moment, Route, System};
 
 use super::quiet::{ip_of, no_faults, node_of};
 
@@ -124,6 +124,7 @@ impl System for Segment {
     type Machine = Jitterbug;
     type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
     type Address = SocketAddr;
+    type Addressing = DatagramAddressing;
     type Label = ();
     type Node = IpAddr;
     type Missed = ();
@@ -136,6 +137,10 @@ impl System for Segment {
 
     fn address(_: usize, own: &IpAddr) -> SocketAddr {
         SocketAddr::new(*own, UDP_PORT)
+    }
+
+    fn addressing(node: usize, own: &IpAddr) -> DatagramAddressing {
+        DatagramAddressing::new(Self::address(node, own)).with_broadcast(ALL.into())
     }
 
     fn answer_to_connect(_: &IpAddr, to: SocketAddr) -> Listens {
@@ -175,6 +180,19 @@ impl System for Segment {
     ) -> Option<(SocketAddr, ())> {
         self.datagrams[usize::from(!Self::is_broadcast(bytes, to))] += 1;
         Some((to, ()))
+    }
+
+    fn on_handshake(_: &[u8], to: SocketAddr, _: &'static str) -> (SocketAddr, ()) {
+        (to, ())
+    }
+
+    // The nodes have no keys, and there is no attacker.
+    fn on_forgery(&mut self, _: Moment, _: &[u8]) {}
+
+    fn readdress(_: &mut Simulation<Self>, _: &mut Message<Self>) {}
+
+    fn forge(_: &mut Simulation<Self>, heard: &Message<Self>) -> Message<Self> {
+        heard.clone()
     }
 
     fn check_node(simulation: &mut Simulation<Self>, at: usize) {
