@@ -50,7 +50,7 @@ pub fn readable_directories<'a, O: FromArgMatches>(
     let config = configured.file().unwrap_or(Path::new(DEFAULT_PATH));
     let config = fs::canonicalize(config).unwrap_or(config.to_owned());
     let config = config.parent().map(Path::to_owned);
-    let keys = keys.into_iter().filter_map(KeySource::directory);
+    let keys = keys.into_iter().flat_map(KeySource::directories);
     config.into_iter().chain(keys).collect()
 }
 

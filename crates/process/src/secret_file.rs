@@ -113,6 +113,16 @@ pub fn read(path: &Path, len_max: u64, owner: Owner) -> Result<SecretFile, Secre
     Ok(SecretFile { text, owner })
 }
 
+/// Reads a credential of systemd, if it is at most `len_max` bytes long. Only the user of the unit has access to it. The
+/// mode of its file does not show this, because systemd gives the access by an access control list.
+///
+/// # Errors
+/// Fails if the file cannot be read, is too long, or is no text. The error does not contain the path.
+pub fn read_credential(path: &Path, len_max: u64) -> Result<Zeroizing<String>, SecretFileError> {
+    let file = File::open(path).map_err(SecretFileError::Unreadable)?;
+    read_text(&file, len_max)
+}
+
 fn read_text(mut file: &File, len_max: u64) -> Result<Zeroizing<String>, SecretFileError> {
     let len_max_usize = usize::try_from(len_max).unwrap_or(usize::MAX);
     // A buffer that grows would leave its contents in memory.

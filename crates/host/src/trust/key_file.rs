@@ -82,13 +82,13 @@ pub enum KeyFileError {
     },
     /// The credential cannot be read.
     #[error(
-        "cannot read the credential {name}: {source}; add LoadCredential={name}:FILE to the unit"
+        "cannot read the credential {name}: {why}; compare the name with LoadCredential= of the unit"
     )]
     Credential {
         /// The name of the credential.
         name: String,
-        /// The error of the system call.
-        source: std::io::Error,
+        /// The reason.
+        why: SecretFileError,
     },
 }
 
@@ -118,15 +118,22 @@ impl KeySource {
     ) -> Result<T, KeyFileError> {
         match self {
             Self::File(path) => read_file(path, len_max, Owner::Own, parse).map(|(keys, _)| keys),
-            Self::Credential(name) => read_credential(name, parse),
+            Self::Credential(name) => read_credential(name, len_max, parse),
         }
     }
 
-    /// Returns the directory of the file; `None` for a credential of a process without credentials.
-    pub fn directory(&self) -> Option<PathBuf> {
+    /// Returns the directory of the file. If the path of the file leads to a symbolic link, also returns the directory
+    /// to which the link leads. The list is empty for a credential of a process without credentials.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
         match self {
-            Self::File(path) => std::path::absolute(path).ok()?.parent().map(Path::to_owned),
-            Self::Credential(_) => env::var_os(CREDENTIALS_DIRECTORY).map(PathBuf::from),
+            Self::File(path) => [std::path::absolute(path), path.canonicalize()]
+                .into_iter()
+                .filter_map(|path| path.ok()?.parent().map(Path::to_owned))
+                .collect(),
+            Self::Credential(_) => env::var_os(CREDENTIALS_DIRECTORY)
+                .map(PathBuf::from)
+                .into_iter()
+                .collect(),
         }
     }
 
@@ -199,10 +206,9 @@ fn invalid(path: &Path, why: KeyringError) -> KeyFileError {
     KeyFileError::Invalid { path, why }
 }
 
-/// Reads a credential. Only the user of the unit has access to it. The mode of its file does not show this, because
-/// systemd gives the access by an access control list.
 fn read_credential<T>(
     name: &str,
+    len_max: u64,
     parse: impl FnOnce(&str) -> Result<T, KeyringError>,
 ) -> Result<T, KeyFileError> {
     let owned = || name.to_owned();
@@ -210,10 +216,8 @@ fn read_credential<T>(
         return Err(KeyFileError::NoCredentials { name: owned() });
     };
     let path = Path::new(&folder).join(name);
-    let text = std::fs::read_to_string(&path).map_err(|source| KeyFileError::Credential {
-        name: owned(),
-        source,
-    })?;
+    let text = secret_file::read_credential(&path, len_max)
+        .map_err(|why| KeyFileError::Credential { name: owned(), why })?;
     parse(&text).map_err(|why| invalid(&path, why))
 }
 
