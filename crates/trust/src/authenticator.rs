@@ -241,6 +241,11 @@ impl<A: Copy + Ord> Authenticator<A> {
         &self.counts
     }
 
+    /// Adds refused streams to the counts.
+    pub fn add_refused(&mut self, reason: DropReason, number: u64) {
+        self.counts.add(reason, number);
+    }
+
     /// Whether the state machine also gets messages of senders that do not sign.
     pub fn accepts_unsigned(&self) -> bool {
         self.accepts_unsigned
@@ -357,7 +362,7 @@ impl<A: Copy + Ord> Authenticator<A> {
     }
 
     fn drop(&mut self, reason: DropReason) -> Verdict {
-        self.counts.add(reason);
+        self.counts.add(reason, 1);
         Verdict::Drop(reason)
     }
 

@@ -60,7 +60,8 @@ impl Counts {
         self.0[reason as usize]
     }
 
-    pub(crate) fn add(&mut self, reason: DropReason) {
-        self.0[reason as usize] += 1;
+    /// Adds a number of messages.
+    pub(crate) fn add(&mut self, reason: DropReason, number: u64) {
+        self.0[reason as usize] += number;
     }
 }

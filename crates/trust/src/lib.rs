@@ -7,10 +7,12 @@
 //! - The crate does no input and output. Time and random numbers are inputs.
 //! - Opening any bytes ends with a verdict, never with a panic. The work is proportional to the length of the message.
 //! - Sealing and opening allocate nothing after the first message of a peer.
-//! - No text of this crate contains a key. Keys are overwritten with zeros when they are dropped.
+//! - No text of this crate contains a key. Keys are overwritten with zeros when they are dropped. The crate `snow` does
+//!   not overwrite its copies of a stream's derived keys.
 //!
 //! # Limits
-//! The crate does not know the protocols. The messages are signed, but not encrypted.
+//! The crate does not know the protocols. The messages are signed, but not encrypted. The feature `streams` adds
+//! encrypted streams.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +25,8 @@ mod mac;
 mod nonces;
 mod peers;
 mod replay_window;
+#[cfg(feature = "streams")]
+mod streams;
 mod trailer;
 
 pub use addresses::{Destination, Origin, PseudoHeader};
@@ -31,6 +35,8 @@ pub use client_keys::{CLIENT_KEYS_MAX, ClientKeys, NamePatterns};
 pub use counts::{Counts, DropReason};
 pub use keyring::{KEYS_MAX, Key, KeyId, Keyring, KeyringError, KeyringProblem};
 pub use peers::PEERS_MAX;
+#[cfg(feature = "streams")]
+pub use streams::{RECORD_DATA_MAX, SecureStream, StreamEnds, StreamKeys, StreamState};
 pub use trailer::{NONCE_LEN, TRAILER_LEN, len_without_trailer};
 
 // The fuzz target uses the same file, so the file names this crate.

@@ -13,7 +13,7 @@ use crate::mac::{MAC_LEN, MacKeys};
 use crate::trailer::{Kind, Trailer};
 use crate::{Authenticator, DropReason, Keyring, NONCE_LEN, Origin, PseudoHeader, Verdict};
 
-fn bytes(hex: &str) -> Vec<u8> {
+pub(crate) fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<char> = hex.chars().filter(|it| !it.is_whitespace()).collect();
     let byte = |pair: &[char]| u8::from_str_radix(&String::from_iter(pair), 16);
     digits
@@ -22,14 +22,14 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     let digits = digits.filter_map(|digit| char::from_digit(digit.into(), 16));
     digits.collect()
 }
 
 /// Returns the input and the result of each vector, by its name.
-fn vectors() -> BTreeMap<String, (Vec<u8>, String)> {
+pub(crate) fn vectors() -> BTreeMap<String, (Vec<u8>, String)> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/trust.md");
     let page = fs::read_to_string(page).expect("the page is there");
     let blocks = page.split("```text vector/trust/").skip(1).map(|block| {
@@ -44,7 +44,7 @@ fn vectors() -> BTreeMap<String, (Vec<u8>, String)> {
     blocks.collect()
 }
 
-fn keyring(vectors: &BTreeMap<String, (Vec<u8>, String)>) -> Keyring {
+pub(crate) fn keyring(vectors: &BTreeMap<String, (Vec<u8>, String)>) -> Keyring {
     let (key, id) = &vectors["key"];
     Keyring::parse(&format!("{id} {}", hex(key))).expect("a legal key")
 }

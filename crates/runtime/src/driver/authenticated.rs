@@ -29,6 +29,20 @@ impl Signer {
     }
 }
 
+#[cfg(feature = "streams")]
+impl Signer<super::DatagramAddressing> {
+    /// Adds the refused streams of a network to the counts of messages.
+    pub fn collect_refused<N>(&mut self, streams: &mut super::Encrypted<N>)
+    where
+        N: super::Network<std::net::SocketAddr>,
+    {
+        for (reason, number, from) in streams.take_refused() {
+            self.authenticator.add_refused(reason, number);
+            self.refused[reason as usize] = Some(from);
+        }
+    }
+}
+
 impl<D: Addressing> Signer<D> {
     /// Makes a signer. `transmit` is an empty batch whose buffers have room for a signed message.
     pub fn new(

@@ -230,6 +230,15 @@ impl<C: Connection, P: Copy> Stream<C, P> {
             }
         }
         self.has_more = false;
+        if matches!(self.close_state, CloseState::Finish | CloseState::Close) {
+            match self.connection.write_end() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_blocked = true;
+                    return Ok(WriteOutcome::Open);
+                }
+                written => written?,
+            }
+        }
         match self.close_state {
             CloseState::Open | CloseState::Finished => Ok(WriteOutcome::Open),
             CloseState::Finish => {

@@ -33,7 +33,7 @@ pub trait Network<P> {
     fn accept(&mut self) -> io::Result<(Self::Connection, P)>;
 
     /// Watches `connection`. After this call, [`next_changed`](Self::next_changed) reports each change of the
-    /// connection once.
+    /// connection once. A second call replaces the key.
     ///
     /// # Errors
     /// Returns an error if the kernel cannot watch the connection.
@@ -75,8 +75,18 @@ pub trait Connection {
     /// Writes as many bytes from the start of `bytes` as the connection takes. Returns the number of written bytes.
     ///
     /// # Errors
-    /// `WouldBlock`: the connection takes no bytes at the moment. Any other error: the connection has failed.
+    /// `WouldBlock`: the connection takes no bytes at the moment. The next call begins with the same bytes. Any other
+    /// error: the connection has failed.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Writes the bytes that mark the end of this node's stream, if there are such bytes. The caller calls this
+    /// function after all other bytes, before it finishes or closes the connection.
+    ///
+    /// # Errors
+    /// `WouldBlock`: the connection takes no bytes at the moment. Any other error: the connection has failed.
+    fn write_end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Closes this node's side.
     ///
@@ -137,6 +147,11 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
     /// Returns the network.
     pub const fn network(&self) -> &N {
         &self.network
+    }
+
+    /// Returns the network, for a change of its options.
+    pub const fn network_mut(&mut self) -> &mut N {
+        &mut self.network
     }
 
     fn id(&self, slot: u16) -> StreamId {
@@ -300,18 +315,16 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
 
     fn close(&mut self, id: StreamId) {
         self.forget_failure(id);
-        match self.stream(id).map(Stream::close) {
-            None => {}
-            Some(true) => self.write(id, &mut |_| 0),
-            Some(false) if self.closing.contains(&id) => {}
-            Some(false) => {
-                self.closing.push_back(id);
-                // Peers that do not read must not occupy the slots that other peers need.
-                if self.closing.len() > self.slots.len() / SLOTS_PER_CLOSING
-                    && let Some(oldest) = self.closing.pop_front()
-                {
-                    self.abort(oldest);
-                }
+        if self.stream(id).is_some_and(Stream::close) {
+            self.write(id, &mut |_| 0);
+        }
+        if self.stream(id).is_some() && !self.closing.contains(&id) {
+            self.closing.push_back(id);
+            // Peers that do not read must not occupy the slots that other peers need.
+            if self.closing.len() > self.slots.len() / SLOTS_PER_CLOSING
+                && let Some(oldest) = self.closing.pop_front()
+            {
+                self.abort(oldest);
             }
         }
     }

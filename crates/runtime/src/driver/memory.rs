@@ -83,28 +83,51 @@ impl Connection for MemoryConnection {
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Lan {
+#[derive(Debug)]
+pub(super) struct Lan<P> {
     /// Peers to which this node can connect, in order.
     pub reachable: VecDeque<MemoryConnection>,
-    pub calls: VecDeque<(MemoryConnection, u32)>,
+    pub calls: VecDeque<(MemoryConnection, P)>,
     /// Errors of the next `accept` calls.
     pub refusals: VecDeque<ErrorKind>,
     pub changed: VecDeque<Changed>,
 }
 
-#[derive(Debug, Clone, Default)]
-pub(super) struct SharedLan(pub Rc<RefCell<Lan>>);
+impl<P> Default for Lan<P> {
+    fn default() -> Self {
+        Self {
+            reachable: VecDeque::new(),
+            calls: VecDeque::new(),
+            refusals: VecDeque::new(),
+            changed: VecDeque::new(),
+        }
+    }
+}
 
-impl Network<u32> for SharedLan {
+#[derive(Debug)]
+pub(super) struct SharedLan<P = u32>(pub Rc<RefCell<Lan<P>>>);
+
+impl<P> Clone for SharedLan<P> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<P> Default for SharedLan<P> {
+    fn default() -> Self {
+        Self(Rc::default())
+    }
+}
+
+impl<P> Network<P> for SharedLan<P> {
     type Connection = MemoryConnection;
 
-    fn connect(&mut self, _to: u32) -> io::Result<MemoryConnection> {
+    fn connect(&mut self, _to: P) -> io::Result<MemoryConnection> {
         let peer = self.0.borrow_mut().reachable.pop_front();
         peer.ok_or_else(|| ErrorKind::HostUnreachable.into())
     }
 
-    fn accept(&mut self) -> io::Result<(MemoryConnection, u32)> {
+    fn accept(&mut self) -> io::Result<(MemoryConnection, P)> {
         if let Some(refusal) = self.0.borrow_mut().refusals.pop_front() {
             return Err(refusal.into());
         }

@@ -9,6 +9,8 @@ mod batch;
 mod connection;
 mod connections;
 pub mod datagrams;
+#[cfg(feature = "streams")]
+mod encrypted;
 pub mod frames;
 mod joined;
 mod link;
@@ -22,6 +24,8 @@ pub use authenticated::{Authenticated, Signer};
 pub use batch::{ReceiveBatch, TransmitBatch};
 pub use connection::RECEIVE_BUFFER_MAX;
 pub use connections::{Changed, Connection, Connections, Network};
+#[cfg(feature = "streams")]
+pub use encrypted::{Encrypted, EncryptedConnection, LocalAddress};
 pub use joined::JoinedLink;
 pub use link::{Link, Quota, Refused};
 pub use pump::{Driver, Environment, NoStore, Observe, Store};
@@ -29,6 +33,8 @@ pub use streams::{IoEvent, Streams};
 
 #[cfg(all(test, feature = "signatures"))]
 mod authenticated_tests;
+#[cfg(all(test, feature = "streams"))]
+mod encrypted_tests;
 #[cfg(test)]
 mod lateness_tests;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use nix::sys::socket::setsockopt;
 use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Protocol, Socket, TcpKeepalive, Type};
 
@@ -181,7 +182,10 @@ impl Network<SocketAddr> for TcpNetwork {
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::ET;
         let key = epoll::EventData::new_u64(key);
-        Ok(epoll::add(&self.epoll, &connection.0, key, flags)?)
+        match epoll::add(&self.epoll, &connection.0, key, flags) {
+            Err(Errno::EXIST) => Ok(epoll::modify(&self.epoll, &connection.0, key, flags)?),
+            added => Ok(added?),
+        }
     }
 
     fn next_changed(&mut self) -> Option<Changed> {
@@ -241,6 +245,13 @@ impl Connection for TcpConnection {
     fn abort(self) {
         // If this fails, the kernel closes the connection in order.
         let _ = self.0.set_linger(Some(Duration::ZERO));
+    }
+}
+
+#[cfg(feature = "streams")]
+impl crate::driver::LocalAddress for TcpConnection {
+    fn local_address(&self) -> io::Result<SocketAddr> {
+        internet::address(&self.0.local_addr()?)
     }
 }
 

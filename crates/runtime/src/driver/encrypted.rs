@@ -1,0 +1,367 @@
+//! A network whose connections are encrypted.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+
+use ring_trust::{DropReason, SecureStream, StreamEnds, StreamKeys, StreamState};
+
+use super::{Changed, Connection, Network};
+use crate::random_bytes;
+
+/// Maximum number of accepted connections whose peers are not proven.
+const UNPROVEN_MAX: usize = 32;
+/// A bit of the keys with which the network watches unproven connections. Keys of other connections have 48 bits.
+const UNPROVEN_KEY: u64 = 1 << 63;
+/// Maximum number of bytes that one call reads from a connection.
+const READ_MAX: usize = 16 * 1024;
+
+/// A connection that knows its addresses.
+pub trait LocalAddress {
+    /// Returns this node's address of the connection.
+    ///
+    /// # Errors
+    /// Fails if the connection has failed.
+    fn local_address(&self) -> io::Result<SocketAddr>;
+}
+
+/// A network that encrypts its connections if the node has keys (`docs/reference/trust.md`). A peer counts as connected
+/// as soon as it is proven, so peers without a key do not occupy slots of the node's connections.
+#[derive(Debug)]
+pub struct Encrypted<N: Network<SocketAddr>> {
+    network: N,
+    system: &'static str,
+    trust: Rc<RefCell<StreamTrust>>,
+    /// Accepted connections whose peers are not proven, and proven connections that the node has not fetched yet. The
+    /// oldest is first.
+    accepted: VecDeque<AcceptedConnection<N::Connection>>,
+    next_key: u64,
+}
+
+#[derive(Debug)]
+struct AcceptedConnection<C> {
+    key: u64,
+    connection: EncryptedConnection<C>,
+    is_proven: bool,
+}
+
+/// Data that the network and its connections share.
+struct StreamTrust {
+    keys: StreamKeys,
+    /// For each reason: the number of refused streams, and the last peer.
+    refused: BTreeMap<DropReason, (u64, SocketAddr)>,
+}
+
+impl StreamTrust {
+    fn count(&mut self, reason: DropReason, peer: SocketAddr) {
+        let (number, _) = self.refused.remove(&reason).unwrap_or((0, peer));
+        self.refused.insert(reason, (number + 1, peer));
+    }
+}
+
+impl std::fmt::Debug for StreamTrust {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamTrust").finish_non_exhaustive()
+    }
+}
+
+impl<N: Network<SocketAddr>> Encrypted<N> {
+    /// Wraps a network. The name of the system is part of each handshake. The node has no keys yet.
+    pub fn new(network: N, system: &'static str) -> Self {
+        Self {
+            network,
+            system,
+            trust: Rc::new(RefCell::new(StreamTrust {
+                keys: StreamKeys::none(),
+                refused: BTreeMap::new(),
+            })),
+            accepted: VecDeque::new(),
+            next_key: UNPROVEN_KEY,
+        }
+    }
+
+    /// Replaces the keys. A connection with a removed key fails at its next use. The same applies to connections
+    /// without encryption if the node no longer accepts them.
+    pub fn set_keys(&mut self, keys: StreamKeys) {
+        self.trust.borrow_mut().keys = keys;
+    }
+
+    /// Returns the streams that were refused since the last call: for each reason, their number and the last peer.
+    pub(super) fn take_refused(
+        &mut self,
+    ) -> impl Iterator<Item = (DropReason, u64, SocketAddr)> + use<N> {
+        let refused = std::mem::take(&mut self.trust.borrow_mut().refused);
+        let refused = refused.into_iter();
+        refused.map(|(reason, (number, peer))| (reason, number, peer))
+    }
+
+    fn ends(&self, initiator: SocketAddr, responder: SocketAddr) -> StreamEnds {
+        StreamEnds {
+            system: self.system,
+            initiator,
+            responder,
+        }
+    }
+
+    /// Resets the oldest unproven connection of the host with the most unproven connections.
+    fn drop_oldest(&mut self) {
+        let unproven = || {
+            let accepted = self.accepted.iter().enumerate();
+            accepted.filter(|(_, it)| !it.is_proven)
+        };
+        let count = |ip: IpAddr| {
+            let same = unproven().filter(|(_, it)| it.connection.peer.ip() == ip);
+            same.count()
+        };
+        // If several connections are equal, `rev` selects the oldest.
+        let oldest = unproven()
+            .rev()
+            .max_by_key(|(_, it)| count(it.connection.peer.ip()));
+        if let Some((at, _)) = oldest
+            && let Some(oldest) = self.accepted.remove(at)
+        {
+            oldest.connection.abort();
+        }
+    }
+
+    /// Continues the handshake of an accepted connection. If the peer is proven, the next `accept` returns the
+    /// connection.
+    fn advance(&mut self, key: u64) {
+        let Some(at) = self.accepted.iter().position(|it| it.key == key) else {
+            return;
+        };
+        let accepted = &mut self.accepted[at];
+        match accepted.connection.advance() {
+            Ok(()) => accepted.is_proven = true,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => {
+                if let Some(failed) = self.accepted.remove(at) {
+                    failed.connection.abort();
+                }
+            }
+        }
+    }
+
+    fn next_proven(&mut self) -> Option<(EncryptedConnection<N::Connection>, SocketAddr)> {
+        let at = self.accepted.iter().position(|it| it.is_proven)?;
+        let connection = self.accepted.remove(at)?.connection;
+        let peer = connection.peer;
+        Some((connection, peer))
+    }
+}
+
+impl<N: Network<SocketAddr> + AsFd> AsFd for Encrypted<N> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.network.as_fd()
+    }
+}
+
+impl<N: Network<SocketAddr>> Network<SocketAddr> for Encrypted<N>
+where
+    N::Connection: LocalAddress,
+{
+    type Connection = EncryptedConnection<N::Connection>;
+
+    fn connect(&mut self, to: SocketAddr) -> io::Result<Self::Connection> {
+        let connection = self.network.connect(to)?;
+        let ends = self.ends(connection.local_address()?, to);
+        let stream = SecureStream::initiator(&self.trust.borrow().keys, &ends, random_bytes()?);
+        Ok(EncryptedConnection::new(
+            connection,
+            stream,
+            to,
+            &self.trust,
+        ))
+    }
+
+    fn accept(&mut self) -> io::Result<(Self::Connection, SocketAddr)> {
+        if let Some(proven) = self.next_proven() {
+            return Ok(proven);
+        }
+        let (connection, from) = self.network.accept()?;
+        let ends = self.ends(from, connection.local_address()?);
+        let stream = SecureStream::responder(ends, random_bytes()?);
+        let connection = EncryptedConnection::new(connection, stream, from, &self.trust);
+        if self.trust.borrow().keys.is_empty() {
+            return Ok((connection, from));
+        }
+        if self.accepted.len() >= UNPROVEN_MAX {
+            self.drop_oldest();
+        }
+        self.next_key = UNPROVEN_KEY | self.next_key.wrapping_add(1);
+        let key = self.next_key;
+        self.network.watch(&connection.connection, key)?;
+        self.accepted.push_back(AcceptedConnection {
+            key,
+            connection,
+            is_proven: false,
+        });
+        self.advance(key);
+        // The next peer may wait.
+        self.next_proven()
+            .ok_or_else(|| ErrorKind::Interrupted.into())
+    }
+
+    fn watch(&mut self, connection: &Self::Connection, key: u64) -> io::Result<()> {
+        self.network.watch(&connection.connection, key)
+    }
+
+    fn next_changed(&mut self) -> Option<Changed> {
+        loop {
+            match self.network.next_changed()? {
+                Changed::Connection(key) if key & UNPROVEN_KEY != 0 => {
+                    self.advance(key);
+                    if self.accepted.iter().any(|it| it.is_proven) {
+                        return Some(Changed::Listener);
+                    }
+                }
+                changed => return Some(changed),
+            }
+        }
+    }
+}
+
+/// A connection of an [`Encrypted`] network.
+#[derive(Debug)]
+pub struct EncryptedConnection<C> {
+    connection: C,
+    stream: SecureStream,
+    peer: SocketAddr,
+    trust: Rc<RefCell<StreamTrust>>,
+    /// Number of data bytes in the last record. While the connection has not taken the whole record, these bytes do not
+    /// count as written.
+    sealed: usize,
+    has_sealed_end: bool,
+}
+
+impl<C: Connection> EncryptedConnection<C> {
+    fn new(
+        connection: C,
+        stream: SecureStream,
+        peer: SocketAddr,
+        trust: &Rc<RefCell<StreamTrust>>,
+    ) -> Self {
+        Self {
+            connection,
+            stream,
+            peer,
+            trust: Rc::clone(trust),
+            sealed: 0,
+            has_sealed_end: false,
+        }
+    }
+
+    /// Continues the handshake. `WouldBlock`: the peer has not answered.
+    fn advance(&mut self) -> io::Result<()> {
+        loop {
+            self.flush()?;
+            match self.stream.state() {
+                StreamState::Plain | StreamState::Encrypted => return Ok(()),
+                StreamState::Handshake if self.receive()? > 0 => {}
+                _ => return Err(ErrorKind::ConnectionReset.into()),
+            }
+        }
+    }
+
+    /// Reads bytes of the connection. Returns their number; 0 at the end.
+    fn receive(&mut self) -> io::Result<usize> {
+        let mut bytes = [0; READ_MAX];
+        let count = self.connection.read(&mut bytes)?;
+        let mut trust = self.trust.borrow_mut();
+        if let Err(reason) = self.stream.receive(&trust.keys, &bytes[..count]) {
+            trust.count(reason, self.peer);
+            return Err(ErrorKind::ConnectionReset.into());
+        }
+        Ok(count)
+    }
+
+    /// Writes all bytes of the handshake and all records.
+    fn flush(&mut self) -> io::Result<()> {
+        while !self.stream.output().is_empty() {
+            let count = self.connection.write(self.stream.output())?;
+            self.stream.advance(count);
+        }
+        Ok(())
+    }
+
+    /// Fails if the node no longer accepts the key of the connection.
+    fn check_key(&self) -> io::Result<()> {
+        if self.trust.borrow().keys.permits(self.stream.key_id()) {
+            Ok(())
+        } else {
+            Err(ErrorKind::ConnectionReset.into())
+        }
+    }
+}
+
+impl<C: Connection> Connection for EncryptedConnection<C> {
+    fn check_established(&mut self) -> io::Result<()> {
+        self.connection.check_established()?;
+        self.advance()
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.check_key()?;
+        loop {
+            let count = self.stream.read(room);
+            if count > 0 {
+                return Ok(count);
+            }
+            match self.stream.state() {
+                StreamState::Plain => return self.connection.read(room),
+                StreamState::Encrypted if self.stream.has_ended() => return Ok(0),
+                // A node without keys refuses the handshake.
+                StreamState::Handshake if self.receive()? == 0 => return Ok(0),
+                StreamState::Handshake => self.flush()?,
+                // Another host can forge an end of the connection, but not the record that ends the stream.
+                StreamState::Encrypted if self.receive()? == 0 => {
+                    return Err(ErrorKind::ConnectionReset.into());
+                }
+                StreamState::Encrypted => {}
+                StreamState::Failed(_) => return Err(ErrorKind::ConnectionReset.into()),
+            }
+        }
+    }
+
+    fn check_reset(&mut self) -> io::Result<()> {
+        self.connection.check_reset()
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check_key()?;
+        match self.stream.state() {
+            // A node without keys learns only from the first bytes of the peer whether the stream has a handshake.
+            StreamState::Plain | StreamState::Handshake => return self.connection.write(bytes),
+            StreamState::Encrypted if self.sealed > 0 => {}
+            StreamState::Encrypted => self.sealed = self.stream.seal(bytes),
+            StreamState::Failed(_) => return Err(ErrorKind::ConnectionReset.into()),
+        }
+        self.flush()?;
+        Ok(std::mem::take(&mut self.sealed))
+    }
+
+    fn write_end(&mut self) -> io::Result<()> {
+        if !std::mem::replace(&mut self.has_sealed_end, true) {
+            self.stream.seal_end();
+        }
+        self.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.connection.finish()
+    }
+
+    fn close(mut self) {
+        // If the last record of the peer stays unread, the kernel resets the connection. Then the peer may lose the
+        // last bytes of this node.
+        let _ = self.receive();
+        self.connection.close();
+    }
+
+    fn abort(self) {
+        self.connection.abort();
+    }
+}
