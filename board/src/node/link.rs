@@ -7,9 +7,11 @@ use std::time::Duration;
 use ring_host::UdpSlot;
 use ring_host::trust::Trust;
 use ring_runtime::driver::{
-    Authenticated, Connections, DatagramAddressing, JoinedLink, Signer, datagrams,
+    Authenticated, Connections, DatagramAddressing, Encrypted, JoinedLink, Signer, datagrams,
 };
 use ring_runtime::net::{TcpNetwork, TcpOptions, UdpOptions};
+
+use crate::options::SYSTEM;
 
 /// Maximum number of connections. The state machine needs up to 22 connections. In 16 of the 22 connections, the peer
 /// has not sent its hello. Two connections belong to the ring, and two more replace them. Four connections test the
@@ -20,10 +22,10 @@ const CONNECTIONS_MAX: u16 = 64;
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 
 /// Sockets for datagrams and for connections. The connections work even while no datagrams can be sent.
-pub(super) type Sockets = JoinedLink<Datagrams, Connections<TcpNetwork, SocketAddr>>;
+pub(super) type Sockets = JoinedLink<Datagrams, Connections<Encrypted<TcpNetwork>, SocketAddr>>;
 
 /// The socket for datagrams, and the keys that sign them.
-pub(super) type Datagrams = Authenticated<UdpSlot, DatagramAddressing>;
+type Datagrams = Authenticated<UdpSlot, DatagramAddressing>;
 
 /// Binds an address for datagrams and connections. If a peer is silent for `liveness`, the node closes its connection.
 ///
@@ -45,20 +47,23 @@ pub(super) fn bind(
         ..TcpOptions::default()
     };
     let network = TcpNetwork::listen(address, tcp).map_err(|error| ("TCP", error))?;
+    let network = Encrypted::new(network, SYSTEM);
     Ok(JoinedLink {
         datagrams: Authenticated::new(datagrams, None),
         streams: Connections::new(network, CONNECTIONS_MAX),
     })
 }
 
-/// Gives keys to the socket for datagrams, and logs them. The proofs of the nodes' processes stay.
+/// Gives keys to the sockets, and logs them. The proofs of the nodes' processes stay.
 ///
 /// # Errors
 /// Fails if the kernel has no random source. Then the keys stay the same.
-pub(super) fn set_trust(datagrams: &mut Datagrams, trust: &Trust) -> Result<(), String> {
-    let own = datagrams.link().address();
-    trust.apply(datagrams, |authenticator| {
+pub(super) fn set_trust(sockets: &mut Sockets, trust: &Trust) -> Result<(), String> {
+    let own = sockets.datagrams.link().address();
+    trust.apply(&mut sockets.datagrams, |authenticator| {
         let transmit = datagrams::transmit_batch(datagrams::MAX_DATAGRAM);
         Signer::new(authenticator, DatagramAddressing::new(own), transmit)
-    })
+    })?;
+    sockets.streams.network_mut().set_keys(trust.stream_keys());
+    Ok(())
 }

@@ -102,7 +102,7 @@ pub fn run(configured: Box<Configured<Options>>) -> Result<(), ring_host::Error>
         sandbox(&configured),
     )?;
     log_start(options, &list, line.ring);
-    link::set_trust(&mut link.datagrams, &trust).map_err(ring_host::Error::Usage)?;
+    link::set_trust(&mut link, &trust).map_err(ring_host::Error::Usage)?;
     warn_if_file_is_local(&options.database, &list);
     let current_fault = Arc::new(CurrentFault::default());
     let node = Node {

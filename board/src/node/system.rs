@@ -175,13 +175,13 @@ impl System for Node {
     }
 
     fn reload(&mut self, log: &LogOutput) -> Reload<Command> {
-        let datagrams = &mut self.sources.link.datagrams;
+        let sockets = &mut self.sources.link;
         let mut options = self.configured.options().clone();
         ring_host::reload(PROGRAM, &mut self.configured, &ADJUSTABLE, |new| {
             options.adjust(new);
             options.keys.check().map_err(|error| error.to_string())?;
             let trust = options.keys.trust().map_err(|error| error.to_string())?;
-            set_trust(datagrams, &trust)?;
+            set_trust(sockets, &trust)?;
             Ok(options)
         });
         let verbose = self.configured.options().verbose;
@@ -205,6 +205,9 @@ impl System for Node {
             ..
         } = &mut self.sources;
         health.update_drops(link.datagrams.link_mut().drops().kernel);
+        if let Some(signer) = link.datagrams.signer_mut() {
+            signer.collect_refused(link.streams.network_mut());
+        }
         refused_messages.update(now.monotonic, link.datagrams.signer());
         let history = &mut self.observer.history;
         health.check_clock(|event, text| history.add_problem(now, event, text));

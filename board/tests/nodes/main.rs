@@ -19,6 +19,7 @@ mod rings;
 mod service;
 mod test_clients;
 mod test_ring;
+mod trust;
 mod web;
 
 use std::process::ExitCode;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         faults::tests(),
         conformance::tests(),
         load::tests(),
+        trust::tests(),
         pages::tests(),
         proxy::tests(),
         logins::tests(),

@@ -85,9 +85,15 @@ impl TestRing {
             for (name, value) in options {
                 node = node.option(name, value);
             }
-            ring.nodes.push(node.spawn()?);
+            ring.add(node)?;
         }
         Ok(ring)
+    }
+
+    /// Starts the next node. Nodes start in the order of their ids.
+    pub(crate) fn add(&mut self, node: Ringd) -> Result<()> {
+        self.nodes.push(node.spawn()?);
+        Ok(())
     }
 
     /// Creates a ring like [`TestRing::new`]. The node with this id is the judged program.

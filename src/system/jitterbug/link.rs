@@ -4,13 +4,14 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
+use ring_control::jitterbug::SYSTEM;
 use ring_host::trust::Trust;
 use ring_host::{DatagramDrops, LastFailure, REBIND_PAUSE, WorkBudget};
 use ring_proto::jitterbug::{Network, NetworkState};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 use ring_runtime::driver::{
-    Authenticated, Connections, DatagramAddressing, JoinedLink, Signer, datagrams,
+    Authenticated, Connections, DatagramAddressing, Encrypted, JoinedLink, Signer, datagrams,
 };
 use ring_runtime::net::{
     Address, Interface, InterfaceWatch, TcpNetwork, TcpOptions, UdpLink, UdpOptions,
@@ -30,7 +31,7 @@ const CONNECTIONS_MAX: u16 = 64;
 /// datagram that is too long.
 pub(super) const DATAGRAM_BUFFER: usize = 2048;
 
-pub(super) type Sockets = JoinedLink<Datagrams, Connections<TcpNetwork, SocketAddr>>;
+pub(super) type Sockets = JoinedLink<Datagrams, Connections<Encrypted<TcpNetwork>, SocketAddr>>;
 
 /// The socket for datagrams, and the keys that sign them.
 type Datagrams = Authenticated<UdpLink, DatagramAddressing>;
@@ -126,6 +127,15 @@ impl SegmentLink {
         self.sockets.as_ref()?.datagrams.signer()
     }
 
+    /// Adds refused connections to the counts of refused messages.
+    pub(super) fn collect_refused_streams(&mut self) {
+        if let Some(sockets) = &mut self.sockets
+            && let Some(signer) = sockets.datagrams.signer_mut()
+        {
+            signer.collect_refused(sockets.streams.network_mut());
+        }
+    }
+
     /// Returns the keys of the options.
     pub(super) const fn trust(&self) -> &Trust {
         &self.trust
@@ -139,6 +149,7 @@ impl SegmentLink {
         if let (Some(sockets), Some(address)) = (&mut self.sockets, &self.node_address) {
             let addressing = addressing(&network(address, self.tcp_port), self.udp_port);
             trust.apply(&mut sockets.datagrams, |it| signer(it, addressing))?;
+            sockets.streams.network_mut().set_keys(trust.stream_keys());
         } else {
             trust.log(self.trust.keys.is_some());
         }
@@ -324,6 +335,8 @@ impl SegmentLink {
         let authenticator = self.trust.authenticator();
         let authenticator = authenticator.map_err(failed("UDP port", self.udp_port))?;
         let signer = authenticator.map(|it| signer(it, addressing));
+        let mut network = Encrypted::new(network, SYSTEM);
+        network.set_keys(self.trust.stream_keys());
         self.tcp_port = port;
         self.sockets = Some(JoinedLink {
             datagrams: Authenticated::new(datagrams, signer),

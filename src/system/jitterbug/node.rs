@@ -181,6 +181,7 @@ impl System for Node {
 
     fn on_second(&mut self, now: Now) {
         self.health.update_drops(self.link.drops().kernel);
+        self.link.collect_refused_streams();
         self.refused_messages
             .update(now.monotonic, self.link.signer());
         let history = &mut self.observers.history;

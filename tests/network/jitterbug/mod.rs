@@ -18,6 +18,7 @@ mod rings;
 mod service;
 mod stand;
 mod terms;
+mod trust;
 mod wire;
 
 use ring_segment::Test;
@@ -36,6 +37,7 @@ pub(crate) fn tests() -> Vec<Test> {
         service::tests(),
         judge::tests(),
         recording::tests(),
+        trust::tests(),
     ];
     parts.into_iter().flatten().collect()
 }

@@ -123,6 +123,13 @@ impl NodeStand {
         Ok(())
     }
 
+    /// Starts a daemon on node `index`, like [`add`](Self::add). A hang-up does not mean that its terminal was closed.
+    pub(super) fn add_detached(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
+        let node = self.daemon(index, options)?.through(["setsid"]);
+        self.nodes.push(node.spawn()?);
+        Ok(())
+    }
+
     pub(super) const fn segment(&self) -> &Segment {
         &self.segment
     }

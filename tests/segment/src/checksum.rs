@@ -30,17 +30,25 @@ fn try_complete(frame: &mut [u8]) -> Option<()> {
     let segment = frame.get_mut(ETHERNET_HEADER_LEN + header..ETHERNET_HEADER_LEN + length)?;
     segment.get_mut(at..at + 2)?.fill(0);
     let pseudo = addresses + protocol + u32::try_from(segment.len()).ok()?;
-    let mut folded = pseudo + sum(segment);
-    while folded > 0xffff {
-        folded = (folded & 0xffff) + (folded >> 16);
-    }
-    let checksum = !u16::try_from(folded).ok()?;
+    let checksum = fold(pseudo + sum(segment));
     // In UDP the value 0 means that the datagram has no checksum.
     let checksum = if checksum == 0 { 0xffff } else { checksum };
     segment
         .get_mut(at..at + 2)?
         .copy_from_slice(&checksum.to_be_bytes());
     Some(())
+}
+
+/// Returns the checksum of an IPv4 header whose field for the checksum is 0.
+pub(crate) fn of_header(header: &[u8]) -> u16 {
+    fold(sum(header))
+}
+
+fn fold(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !u16::try_from(sum).unwrap_or_default()
 }
 
 fn sum(bytes: &[u8]) -> u32 {

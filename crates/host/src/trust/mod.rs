@@ -13,7 +13,7 @@ use std::time::Duration;
 use ring_control::TrustStatus;
 use ring_runtime::driver::{Addressing, Authenticated, Signer};
 use ring_runtime::random_bytes;
-use ring_trust::{Authenticator, DropReason, Keyring};
+use ring_trust::{Authenticator, DropReason, Keyring, StreamKeys};
 use tracing::info;
 
 pub use key_file::{KeyFileError, KeySource, ServiceUser};
@@ -79,6 +79,14 @@ impl Trust {
         }
         self.log(had_keys);
         Ok(())
+    }
+
+    /// Returns the keys of connections.
+    pub fn stream_keys(&self) -> StreamKeys {
+        match &self.keys {
+            Some(keys) => StreamKeys::new(keys, self.accepts_unsigned),
+            None => StreamKeys::none(),
+        }
     }
 
     /// Makes an authenticator with these keys; `None` without keys.
