@@ -13,7 +13,7 @@ pub(super) type Link = UdpLink;
 pub(super) const SIGNATURE_LEN_MAX: usize = 0;
 
 /// The keys of a program that cannot sign its messages.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Keys;
 
 #[expect(
@@ -22,6 +22,10 @@ pub(super) struct Keys;
     reason = "programs with the feature have keys"
 )]
 impl Keys {
+    pub(super) const fn none() -> Self {
+        Self
+    }
+
     pub(super) fn link(&self, socket: UdpLink, _: &Servers) -> io::Result<Link> {
         Ok(socket)
     }

@@ -81,7 +81,7 @@ impl Session {
         client_timeout: Duration,
         introduction: &str,
     ) -> Result<Self, Error> {
-        Self::open_with(servers, client_timeout, introduction, Keys::default())
+        Self::open_with(servers, client_timeout, introduction, Keys::none())
     }
 
     /// Opens a session as [`open`](Self::open) does. The session signs its messages with the first key. It accepts only

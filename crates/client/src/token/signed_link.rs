@@ -29,10 +29,14 @@ pub(super) type Link = Authenticated<UdpLink, ClientAddressing>;
 pub(super) const SIGNATURE_LEN_MAX: usize = TRAILER_LEN;
 
 /// The keys of a program.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Keys(pub Option<ClientKeys>);
 
 impl Keys {
+    pub(super) const fn none() -> Self {
+        Self(None)
+    }
+
     /// Makes the link of a socket.
     ///
     /// # Errors
