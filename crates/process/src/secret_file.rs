@@ -113,8 +113,8 @@ pub fn read(path: &Path, len_max: u64, owner: Owner) -> Result<SecretFile, Secre
     Ok(SecretFile { text, owner })
 }
 
-/// Reads a credential of systemd, if it is at most `len_max` bytes long. Only the user of the unit has access to it. The
-/// mode of its file does not show this, because systemd gives the access by an access control list.
+/// Reads a credential of systemd, if it is at most `len_max` bytes long. Only the user of the unit has access to it.
+/// The mode of its file does not show this, because systemd gives the access by an access control list.
 ///
 /// # Errors
 /// Fails if the file cannot be read, is too long, or is no text. The error does not contain the path.

@@ -7,8 +7,7 @@ use super::system::{FtnSystem, World};
 use crate::kernel::system;
 
 impl World {
-    /// Forges a datagram in the name of the sender of a heard datagram: the end of its session, the return of its
-    /// tokens, a grant, or a newer configuration.
+    /// Forges a datagram of the sender of a heard datagram, for example the end of its session, or a grant.
     pub(super) fn forge(
         &mut self,
         heard: &system::Message<FtnSystem>,

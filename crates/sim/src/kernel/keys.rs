@@ -48,8 +48,8 @@ impl NodeKeys {
         Keyring::parse(&lines).ok()
     }
 
-    /// Returns the keys of a round of the documented order: first, the nodes get a key, and then they require it. After
-    /// that, each change of the key has three rounds.
+    /// Returns the keys of a round of the documented order: first, the nodes get a key, and then they require it. Each
+    /// later change of the key has three rounds.
     fn of_round(round: u32) -> Self {
         let key = |number: u32| 1 + number;
         let (old, new) = (key(round.saturating_sub(2) / 3), key(round / 3));

@@ -129,7 +129,7 @@ impl SignedMessages {
         let mut receivers = message.receivers.borrow_mut();
         let last_life = self.lives.entry((node, life, message.node)).or_default();
         let is_legal = !receivers.contains(&node)
-            // The process made its nonce after its start, and the sender signed the message after that.
+            // The process made its nonce after its start, and the sender then signed the message.
             && message.at >= up_since
             && message.at + age_max >= *arrived
             && message.life >= *last_life;

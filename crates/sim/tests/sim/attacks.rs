@@ -17,7 +17,8 @@ fn replay_lab2(schedule: &lab2::Schedule) -> lab2::Outcome {
     lab2::replay::<Lab2>(schedule, None)
 }
 
-/// Declares a test for each kept attack. Without keys, the attack breaks a rule. With keys, the same attack breaks none.
+/// Declares a test for each kept attack. Without keys, the attack breaks a rule. With keys, the same attack breaks no
+/// rule.
 macro_rules! attacks {
     ($($name:ident $system:ident $replay:path;)*) => {
         $(
@@ -101,7 +102,7 @@ fn attacks_break_boards_without_keys_and_none_with_keys() {
     assert!(broken_without_keys!(andrews::replay, schedule) > 0);
 }
 
-/// Datagrams alone break no rule of Jitterbug, because tokens move through connections.
+/// Datagrams break no rule of Jitterbug, because tokens move through connections.
 #[test]
 fn attacks_on_datagrams_break_no_segment() {
     let schedule = |seed| {
