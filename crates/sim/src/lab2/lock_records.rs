@@ -20,28 +20,44 @@ use super::system::World;
 /// The nodes that have stored held records of grade quorum. Only sessions of programs that wait matter.
 #[derive(Debug, Default)]
 pub(super) struct LockRecords {
-    /// The nodes that have stored the record of each session, with this fencing token.
-    stored: BTreeMap<u64, Vec<(Token, BTreeSet<usize>)>>,
+    /// The stored records of each session.
+    stored: BTreeMap<u64, Vec<StoredRecord>>,
     /// The last fencing token that programs of a node got for each name.
     last: BTreeMap<(usize, u8), Token>,
 }
 
+/// A held record that nodes have stored.
+#[derive(Debug)]
+struct StoredRecord {
+    fence: Token,
+    /// The nodes that have stored the record.
+    nodes: BTreeSet<usize>,
+    /// The size of a quorum when the last of these nodes stored the record. The table may grow before the program
+    /// hears of its lock.
+    needed: usize,
+}
+
 impl LockRecords {
-    fn note(&mut self, node: usize, session: u64, fence: Token) {
+    fn note(&mut self, node: usize, session: u64, fence: Token, needed: usize) {
         let records = self.stored.entry(session).or_default();
-        let known = records.iter_mut().find(|(known, _)| *known == fence);
-        if let Some((_, nodes)) = known {
-            nodes.insert(node);
+        let known = records.iter_mut().find(|known| known.fence == fence);
+        if let Some(record) = known {
+            if record.nodes.insert(node) {
+                record.needed = needed;
+            }
         } else {
-            records.push((fence, BTreeSet::from([node])));
+            records.push(StoredRecord {
+                fence,
+                nodes: BTreeSet::from([node]),
+                needed,
+            });
         }
     }
 
-    /// Returns the number of nodes that have stored the record, and forgets the session.
-    fn take_count(&mut self, session: u64, fence: Token) -> usize {
+    /// Returns the record with this fencing token, and forgets the session.
+    fn take(&mut self, session: u64, fence: Token) -> Option<StoredRecord> {
         let records = self.stored.remove(&session).unwrap_or_default();
-        let record = records.into_iter().find(|(known, _)| *known == fence);
-        record.map_or(0, |(_, nodes)| nodes.len())
+        records.into_iter().find(|known| known.fence == fence)
     }
 }
 
@@ -113,18 +129,19 @@ impl<M: Inspect> World<M> {
         if std::mem::replace(&mut node.own.quorum_locks_hash, hash) == hash {
             return;
         }
-        for view in machine.lock_views() {
-            if view.is_held && needs_quorum(&view) && locks.is_waiting(view.session) {
-                let records = &mut self.system.lock_records;
-                records.note(at, view.session, view.fence);
-            }
+        let mut held = machine.lock_views();
+        held.retain(|it| it.is_held && needs_quorum(it) && locks.is_waiting(it.session));
+        let needed = self.quorum_size();
+        let records = &mut self.system.lock_records;
+        for view in held {
+            records.note(at, view.session, view.fence, needed);
         }
     }
 
     /// Checks that more than half of the ring has stored the record of a program's new lock.
     pub(super) fn check_stored(&mut self, own: &LockHolder, fence: Token) {
         let records = &mut self.system.lock_records;
-        let stored = records.take_count(own.session, fence);
+        let record = records.take(own.session, fence);
         let last = records.last.insert((own.node, own.lock.name), fence);
         // A node that reuses a session needs no new record (I54).
         let is_reused = last.is_some_and(|last| {
@@ -134,13 +151,20 @@ impl<M: Inspect> World<M> {
         if is_reused {
             return;
         }
-        // A node with wrong options may count fewer members than the others.
-        let machines = self.live().filter_map(|at| self.machine(at));
-        let needed = machines.map(M::quorum_size).min().unwrap_or_default();
+        let stored = record.as_ref().map_or(0, |it| it.nodes.len());
+        let needed = self.quorum_size();
+        let needed = record.map_or(needed, |it| it.needed.min(needed));
         if stored < needed {
             let what = format!("{}, {stored} of {needed} nodes", own.describe(fence));
             self.report_lock(own.node, fence, Rule::LockStored, what);
         }
+    }
+
+    /// Returns the number of nodes that a quorum needs. A node with wrong options may count fewer members than the
+    /// others.
+    fn quorum_size(&self) -> usize {
+        let machines = self.live().filter_map(|at| self.machine(at));
+        machines.map(M::quorum_size).min().unwrap_or_default()
     }
 
     /// Checks the locks that a node granted and removed as an owner.

@@ -81,4 +81,5 @@ schedules! {
     an_owner_whose_grade_has_expired_answers_a_frame_with_two_frames,
     a_dead_member_without_a_quorum_keeps_its_lock,
     a_node_that_has_left_sets_no_timer_for_a_job,
+    a_lock_counts_with_the_quorum_of_its_grant,
 }
