@@ -1,6 +1,8 @@
 //! Measures the latency of a pass, compared with a bare exchange of the same bytes.
 
+use std::fs::{self, Permissions};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +17,7 @@ use super::real::fabric::{Fabric, Kind, Place};
 /// Number of rounds. Each round measures the pass and then each floor.
 const ROUNDS: usize = 5;
 /// Time for which a ring of two members passes its token.
-const PASS_TIME: Duration = Duration::from_secs(3);
+const PASS_TIME: Duration = Duration::from_secs(1);
 
 pub(crate) fn measure(passes: usize) -> Result<()> {
     println!("| data | pass, p50 | floor, p50 | ÷ | floor with an answer, p50 | ÷ |");
@@ -23,7 +25,7 @@ pub(crate) fn measure(passes: usize) -> Result<()> {
     for len in [1, 1 << 10, 1 << 16] {
         println!("{}", measure_row(len, passes)?);
     }
-    measure_ring_of_two()
+    compare_keys()
 }
 
 /// Measures repeated passes of `len` bytes to a node that has a token before each pass.
@@ -94,12 +96,38 @@ impl Floor {
     }
 }
 
-/// Measures the rate of passes of two nodes that only pass the token.
-fn measure_ring_of_two() -> Result<()> {
+/// Measures a tenure of two nodes that only pass the token, without and with keys in turn.
+fn compare_keys() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let key_file = folder.path().join("keys");
+    fs::write(&key_file, format!("7 {}\n", "5e".repeat(32)))?;
+    fs::set_permissions(&key_file, Permissions::from_mode(0o600))?;
+    let key_file = key_file.to_str().context("a path of ASCII")?;
+    let (mut plain, mut encrypted) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        plain.push(measure_ring_of_two(&["--hold", "0s"])?);
+        encrypted.push(measure_ring_of_two(&[
+            "--hold",
+            "0s",
+            "--key-file",
+            key_file,
+        ])?);
+    }
+    let (plain, encrypted) = (median(plain), median(encrypted));
+    println!(
+        "\nTwo nodes without a hold: {plain:.1?} per tenure on average, with computation and pass. With keys: \
+         {encrypted:.1?}, {:.2} times as long.",
+        encrypted.as_secs_f64() / plain.as_secs_f64()
+    );
+    Ok(())
+}
+
+/// Returns the average time of a tenure of two nodes that only pass the token.
+fn measure_ring_of_two(options: &[&str]) -> Result<Duration> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;
     let places = fabric.places.iter().enumerate();
-    let nodes = places.map(|(at, place)| nodes::start(at, place, &["--hold", "0s"]));
+    let nodes = places.map(|(at, place)| nodes::start(at, place, options));
     let nodes = nodes.collect::<Result<Vec<_>>>()?;
     for node in &nodes {
         node.wait_for("no ring", |status| passes_done(status) > 100)?;
@@ -111,11 +139,7 @@ fn measure_ring_of_two() -> Result<()> {
     thread::sleep(PASS_TIME);
     let (after, took) = (passes()?, start.elapsed());
     let count = u32::try_from(after - before)?;
-    let each = took.checked_div(count).context("no token was passed")?;
-    println!(
-        "\nTwo nodes without a hold: {each:.1?} per tenure on average, with computation and pass."
-    );
-    Ok(())
+    took.checked_div(count).context("no token was passed")
 }
 
 fn passes_done(status: &Value) -> u64 {

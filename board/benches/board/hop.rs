@@ -1,7 +1,9 @@
 //! A hop of the token, compared with a bare echo of the same number of bytes.
 
+use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,20 +21,32 @@ const ECHOES: usize = 5_000;
 const MEASUREMENT_TIME: Duration = Duration::from_millis(500);
 
 pub(crate) fn measure() -> Result<()> {
-    let mut echoes = Vec::new();
-    let mut hops = Vec::new();
+    let folder = tempfile::tempdir()?;
+    let key_file = folder.path().join("keys");
+    fs::write(&key_file, format!("7 {}\n", "5e".repeat(32)))?;
+    fs::set_permissions(&key_file, Permissions::from_mode(0o600))?;
+    let key_file = key_file.to_str().context("a path of ASCII")?;
+    let without_keys = ["--hold", "0s"];
+    let with_keys = ["--hold", "0s", "--key-file", key_file];
+    let [mut hops, mut hops_with_keys, mut echoes] = [const { Vec::new() }; 3];
     for _ in 0..REPETITIONS {
         // The echo runs without the nodes, so that they do not compete for the processors.
-        let ring = Ring::new(Wire::Pair, 2, DatabaseKind::Sqlite, &["--hold", "0s"])?;
-        hops.push(hop(&ring)?);
-        drop(ring);
+        for (hops, options) in [
+            (&mut hops, &without_keys[..]),
+            (&mut hops_with_keys, &with_keys),
+        ] {
+            let ring = Ring::new(Wire::Pair, 2, DatabaseKind::Sqlite, options)?;
+            hops.push(hop(&ring)?);
+        }
         echoes.push(echo()?);
     }
-    let (hop, echo) = (median(hops), median(echoes));
-    let over = hop.as_secs_f64() / echo.as_secs_f64();
+    let (hop, hop_with_keys, echo) = (median(hops), median(hops_with_keys), median(echoes));
     println!(
         "Medians of {REPETITIONS} measurements: a hop takes {hop:.1?}, and a bare echo of as many bytes {echo:.1?}. \
-         A hop takes {over:.2} times as long."
+         A hop takes {:.2} times as long. With keys, a hop takes {hop_with_keys:.1?}, {:.2} times as long as without \
+         keys.",
+        hop.as_secs_f64() / echo.as_secs_f64(),
+        hop_with_keys.as_secs_f64() / hop.as_secs_f64(),
     );
     Ok(())
 }
