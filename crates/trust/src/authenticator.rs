@@ -10,7 +10,7 @@ use crate::counts::{Counts, DropReason};
 use crate::keyring::{Key, KeyId, Keyring};
 use crate::mac::{MAC_LEN, MacKeys};
 use crate::nonces::Nonces;
-use crate::peers::{Arrival, Freshness, Peers};
+use crate::peers::{Arrival, Freshness, Peer, Peers};
 use crate::trailer::{Kind, NONCE_LEN, TRAILER_LEN, Trailer};
 
 /// Maximum number of answers to unproven peers per millisecond.
@@ -181,6 +181,9 @@ impl<A: Copy + Ord> Authenticator<A> {
             key_id,
             trailer,
         };
+        if from.is_client && self.belongs_to_other_client(now, from.address, key_id) {
+            return self.drop(DropReason::UnknownKey);
+        }
         let from = from.address;
         match (kind, message.last_chunk()) {
             (Kind::Message | Kind::MessageToAll, _) => {
@@ -354,11 +357,25 @@ impl<A: Copy + Ord> Authenticator<A> {
         self.accepts_unsigned && self.peers.get(client).is_none()
     }
 
+    /// Whether a client with another key is proven at this address. A client with this key may not end its session.
+    fn belongs_to_other_client(&self, now: Duration, client: A, id: KeyId) -> bool {
+        let proven = self.peers.get(client).filter(|it| it.is_proven(now));
+        let known = proven.and_then(Peer::key_id).filter(|it| *it != id);
+        known.is_some_and(|known| {
+            let is_valid = self.key(known.get(), true).is_some();
+            is_valid && (self.is_client_key(known) || self.is_client_key(id))
+        })
+    }
+
+    fn is_client_key(&self, id: KeyId) -> bool {
+        let keys = &self.client_keys;
+        keys.binary_search_by_key(&id, MacKeys::id).is_ok()
+    }
+
     /// Returns the key of the last proven message of a client; `None` if it is a ring key, or if there is none.
     fn client_key_id(&self, client: A) -> Option<KeyId> {
         let id = self.peers.get(client)?.key_id()?;
-        let keys = &self.client_keys;
-        keys.binary_search_by_key(&id, MacKeys::id).ok().map(|_| id)
+        self.is_client_key(id).then_some(id)
     }
 
     fn drop(&mut self, reason: DropReason) -> Verdict {

@@ -270,3 +270,44 @@ fn after_a_greeting_the_first_message_counts() {
     let first = left.seal_to(2);
     assert_eq!(key_of(right.open(1, &first)), Some(7));
 }
+
+#[test]
+fn a_client_cannot_take_the_address_of_a_proven_client_with_another_key() {
+    const OTHER: &str = "10 0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a";
+    let mut server = Node::new(SERVER, 1, &[OLD]).with_client_keys(&[CLIENT_KEY, OTHER]);
+    let mut client = Node::new(CLIENT, 2, &[CLIENT_KEY]);
+    prove(&mut client, &mut server);
+    let refused = Verdict::Drop(DropReason::UnknownKey);
+    let mut liar = Node::new(CLIENT, 3, &[OTHER]);
+    let forged = liar.seal_to(SERVER);
+    assert_eq!(server.open(CLIENT, &forged), refused);
+    assert!(server.replies().is_empty());
+    // A client with the same key may restart at this address.
+    let mut again = Node::new(CLIENT, 4, &[CLIENT_KEY]);
+    prove(&mut again, &mut server);
+    let request = again.seal_to(SERVER);
+    assert_eq!(key_of(server.open(CLIENT, &request)), Some(9));
+    // A removed key reserves no address.
+    let mut strict = Node::new(SERVER, 1, &[OLD]).with_client_keys(&[CLIENT_KEY, OTHER]);
+    prove(&mut client, &mut strict);
+    strict
+        .authenticator
+        .set_client_keys(keyring(&[OTHER]).keys());
+    let forged = liar.seal_to(SERVER);
+    assert_eq!(
+        strict.open(CLIENT, &forged),
+        Verdict::Drop(DropReason::Unproven)
+    );
+    // After a minute of silence, the address is free.
+    let origin = Origin {
+        address: CLIENT,
+        header: PseudoHeader::new(address(CLIENT), address(SERVER)),
+        is_client: true,
+    };
+    let later = millis(60_009);
+    let forged = liar.seal_to(SERVER);
+    let verdict = server
+        .authenticator
+        .open(later, Duration::ZERO, &origin, &forged);
+    assert_eq!(verdict, Verdict::Drop(DropReason::Unproven));
+}
