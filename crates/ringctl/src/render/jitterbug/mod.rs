@@ -102,7 +102,7 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         (Some(address), None) => escape_control_characters(address),
         (None, _) => "none".to_owned(),
     };
-    let lines = vec![
+    let mut lines = vec![
         ("Interface", escape_control_characters(&status.interface)),
         (
             "Address",
@@ -117,6 +117,8 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
             format!("{}, {}", format_bytes(status.data_len), data_text(status)),
         ),
     ];
+    let keys = text::keys_text(&status.trust, "messages");
+    lines.extend(keys.map(|text| ("Keys", text)));
     text::write_head(lines, out)
 }
 
@@ -148,7 +150,12 @@ fn node_table(status: &Status) -> Table {
             format!(" {}", escape_control_characters(&node.address)),
             node.port.to_string(),
             penalty,
-            if own { "this node" } else { "" }.to_owned(),
+            match node.key {
+                _ if own => "this node".to_owned(),
+                Some(key) => format!("key {key}"),
+                None if status.trust.keys.is_empty() => String::new(),
+                None => "unsigned".to_owned(),
+            },
         ]);
     }
     table

@@ -47,6 +47,24 @@ fn the_page_shows_state_list_and_counters() {
 }
 
 #[test]
+fn the_page_shows_the_keys_of_the_nodes() {
+    let signed = page(&view(|status| {
+        status["trust"] = json!({"keys": [8, 7], "accepts_unsigned": true});
+        status["nodes"][1]["key"] = json!(7);
+    }));
+    let line = "signs with 8, accepts unsigned messages, also verifies with 7";
+    assert!(
+        signed.contains(line) && signed.contains("key 7"),
+        "{signed}"
+    );
+    let silent = page(&view(|status| {
+        status["trust"] = json!({"keys": [8], "accepts_unsigned": false});
+    }));
+    assert!(silent.contains("  unsigned\n"), "{silent}");
+    assert!(!page(&view(|_| ())).contains("unsigned"));
+}
+
+#[test]
 fn binary_data_are_shown_in_digits_and_cut() {
     let view = view(|status| {
         status["data"] = json!(null);
