@@ -65,7 +65,7 @@ mod tests {
             "orphan, token_id 7, no address, 0 nodes, 0 bytes of data"
         );
         assert_eq!(
-            details(&status)[1..],
+            details(&status),
             ["nodes: ", "counters: dropped.trailing 2"]
         );
     }
