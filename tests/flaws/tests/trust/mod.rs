@@ -99,8 +99,12 @@ found_by_attacks! {
 
 #[test]
 fn nodes_without_a_flaw_withstand_all_attacks() {
+    const COUNT: u64 = 10_000;
+    let mut findings = findings!("trust::nodes_without_a_flaw_withstand_all_attacks");
     let sound = Flaw::none();
-    for seed in 0..10_000 {
+    for seed in 0..COUNT {
         assert_eq!(sound.attack(&attack(seed)), Ok(()), "attack {seed}");
     }
+    findings.note(format_args!("{COUNT} attacks"));
+    findings.keep().expect("the findings are written");
 }
