@@ -234,7 +234,7 @@ impl<A: Copy + Ord> Authenticator<A> {
         !self.outbox.is_empty()
     }
 
-    /// Sets the number of senders that the table can hold. The default is [`PEERS_MAX`].
+    /// Sets the number of senders that the table can hold. The default is [`PEERS_MAX`](crate::PEERS_MAX).
     pub fn set_peers_max(&mut self, max: usize) {
         self.peers.set_max(max);
     }

@@ -12,6 +12,12 @@ pub const PEERS_MAX: usize = 2048;
 const NONCE_LIFETIME: Duration = Duration::from_millis(200);
 /// Minimum time between two challenges of one sender.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(1);
+/// Usual time between two challenges of a sender that is proven. If two machines have the same address, their messages
+/// would otherwise cause an endless exchange of challenges.
+const PROVEN_INTERVAL: Duration = Duration::from_millis(50);
+/// Challenges of a proven sender may be early by this time in all. So ten challenges may follow each other at once, for
+/// example if challenges are lost after a restart.
+const CHALLENGES_AHEAD: Duration = Duration::from_millis(450);
 /// Maximum amount of the age of a message, in milliseconds. If the sender's clock is faster, the age is negative.
 const MESSAGE_AGE_MAX_MS: u32 = 500;
 /// Age of a message from which the receiver asks for a new proof, because the clocks may have drifted apart.
@@ -66,6 +72,9 @@ pub(crate) enum Freshness {
 pub(crate) struct Peer {
     proof: Option<Proof>,
     challenge: Option<OpenChallenge>,
+    /// Time at which the challenges since the proof have their usual distance again. It is in the past if there were
+    /// few challenges.
+    challenges_until: Duration,
     /// Key of the last proven message.
     key_id: Option<KeyId>,
     /// Time of the last proven message, or of the peer's entry.
@@ -77,6 +86,7 @@ impl Peer {
         Self {
             proof: None,
             challenge: None,
+            challenges_until: Duration::ZERO,
             key_id: None,
             heard: now,
         }
@@ -129,6 +139,13 @@ impl Peer {
         let open = self.challenge.filter(|open| open.is_open(now));
         if open.is_some_and(|open| now.saturating_sub(open.sent) < CHALLENGE_INTERVAL) {
             return None;
+        }
+        if self.proof.is_some() {
+            let until = self.challenges_until.max(now);
+            if until - now > CHALLENGES_AHEAD {
+                return None;
+            }
+            self.challenges_until = until + PROVEN_INTERVAL;
         }
         let (nonce, created) = open.map_or_else(|| (draw(), now), |it| (it.nonce, it.created));
         self.challenge = Some(OpenChallenge {

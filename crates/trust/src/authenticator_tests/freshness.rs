@@ -149,3 +149,29 @@ fn the_time_of_the_trailer_may_begin_again_at_zero() {
         assert!(!right.authenticator.has_output());
     }
 }
+
+#[test]
+fn two_boots_at_one_address_are_challenged_rarely() {
+    let mut now = millis(1000);
+    let mut right = Node::new(2, 2, &[OLD]);
+    let mut boots = [Node::new(1, 3, &[OLD]), Node::new(1, 4, &[OLD])];
+    let mut challenges = 0;
+    // For two seconds, each boot sends a message per millisecond and answers at once.
+    for _ in 0..2000 {
+        now += millis(1);
+        for boot in &mut boots {
+            let signed = boot.seal(now, b"hello");
+            right.open(now, 1, &signed);
+        }
+        for (_, challenge) in right.replies(now) {
+            challenges += usize::from(kind(&challenge) == 1);
+            for boot in &mut boots {
+                boot.open(now, 2, &challenge);
+                for (_, reply) in boot.replies(now) {
+                    right.open(now, 1, &reply);
+                }
+            }
+        }
+    }
+    assert!((20..60).contains(&challenges), "{challenges} challenges");
+}
