@@ -149,7 +149,7 @@ impl KeySource {
         self.check_with(service, LEN_MAX, Keyring::parse)
     }
 
-    /// Checks the file with the keys of clients as [`check`](Self::check) does.
+    /// Checks the file with the keys of clients as [`KeyOptions::check_keys`](super::KeyOptions::check_keys) does.
     ///
     /// # Errors
     /// Fails if no daemon can use the file.

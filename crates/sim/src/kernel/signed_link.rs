@@ -111,33 +111,34 @@ impl SignedMessages {
     /// Checks that a machine may get a message without its trailer. One of the messages that its node has just read
     /// must be a message of a node, must be new and must be recent. Returns whether there is such a message.
     fn on_delivered(&mut self, node: (usize, u32), up_since: u64, delivered: &[u8]) -> bool {
-        let read = std::mem::take(&mut self.read);
         let is_whole = |it: &&ReadMessage| {
             it.bytes.len() == delivered.len() + TRAILER_LEN && it.bytes.starts_with(delivered)
         };
-        let mut candidates = read.iter().filter(is_whole);
-        let is_legal = candidates.any(|it| self.deliver(node, up_since, it));
-        self.read = read;
-        is_legal
-    }
-
-    fn deliver(&mut self, (node, life): (usize, u32), up_since: u64, read: &ReadMessage) -> bool {
-        let age_max = self.age_max();
-        let Some(Origin { message, arrived }) = &read.origin else {
+        let whole = self.read.iter().filter(is_whole);
+        let origins = whole.filter_map(|it| it.origin.as_ref());
+        let mut legal = origins.filter(|it| self.is_legal(node, up_since, it));
+        let Some(first) = legal.next() else {
             return false;
         };
-        let mut receivers = message.receivers.borrow_mut();
-        let last_life = self.lives.entry((node, life, message.node)).or_default();
-        let is_legal = !receivers.contains(&node)
+        // The attacker may have sent another signed message with the same text from a wrong address. Then it is unknown
+        // which of them the machine got.
+        if legal.all(|it| Rc::ptr_eq(&it.message, &first.message)) {
+            let message = Rc::clone(&first.message);
+            let sender = (node.0, node.1, message.node);
+            self.lives.insert(sender, message.life);
+            message.receivers.borrow_mut().push(node.0);
+        }
+        true
+    }
+
+    fn is_legal(&self, (node, life): (usize, u32), up_since: u64, origin: &Origin) -> bool {
+        let Origin { message, arrived } = origin;
+        let last_life = self.lives.get(&(node, life, message.node));
+        !message.receivers.borrow().contains(&node)
             // The process made its nonce after its start, and the sender then signed the message.
             && message.at >= up_since
-            && message.at + age_max >= *arrived
-            && message.life >= *last_life;
-        if is_legal {
-            receivers.push(node);
-            *last_life = message.life;
-        }
-        is_legal
+            && message.at + self.age_max() >= *arrived
+            && last_life.is_none_or(|last| message.life >= *last)
     }
 }
 
