@@ -264,19 +264,3 @@ impl System for Node {
 
     fn finish(&mut self, _: Now, _: &mut dyn FnMut() -> bool) {}
 }
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::{ADJUSTABLE, Options};
-
-    #[test]
-    fn each_adjustable_option_exists() {
-        let command = Options::command();
-        for name in ADJUSTABLE {
-            let mut options = command.get_arguments();
-            assert!(options.any(|it| it.get_long() == Some(name)), "{name}");
-        }
-    }
-}

@@ -153,6 +153,12 @@ impl<O: FromArgMatches> Configured<O> {
     /// Takes over the values of the `adjustable` options of `new`, and `options` with these values. Keeps the values of
     /// all other options.
     pub fn adopt(&mut self, new: Self, adjustable: &[&str], options: O) -> Changes {
+        debug_assert!(
+            adjustable
+                .iter()
+                .all(|name| self.settings.iter().any(|it| it.name == *name)),
+            "each adjustable option exists"
+        );
         let mut changes = Changes::default();
         for (own, new) in self.settings.iter_mut().zip(new.settings) {
             let differs = own.status.value != new.status.value;

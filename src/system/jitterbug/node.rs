@@ -240,19 +240,3 @@ impl System for Node {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use clap::Args;
-
-    use super::{ADJUSTABLE, Options};
-
-    #[test]
-    fn each_adjustable_option_exists() {
-        let command = Options::augment_args(clap::Command::new("jitterbug"));
-        for name in ADJUSTABLE {
-            let mut options = command.get_arguments();
-            assert!(options.any(|it| it.get_long() == Some(name)), "{name}");
-        }
-    }
-}

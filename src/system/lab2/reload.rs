@@ -44,19 +44,3 @@ pub(super) fn reload(
         preference: configured.options().prefer,
     }))
 }
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::{ADJUSTABLE, Options};
-
-    #[test]
-    fn each_adjustable_option_exists() {
-        let command = Options::command();
-        for name in ADJUSTABLE {
-            let mut options = command.get_arguments();
-            assert!(options.any(|it| it.get_long() == Some(name)), "{name}");
-        }
-    }
-}
