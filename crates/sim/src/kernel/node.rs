@@ -18,7 +18,7 @@ use super::keys::NodeKeys;
 use super::kinds::FaultEffect;
 use super::queue::{Bytes, id};
 use super::rng::Rng;
-use super::signed_link::{Origin, ReadMessage, SignedLink, SignedMessages, handshake_name};
+use super::signed_link::{Origin, ReadMessage, Sender, SignedLink, SignedMessages, handshake_name};
 use super::stats::Count;
 use super::streams::Carrier;
 use super::system::{Message, Moment, Peer, System};
@@ -162,7 +162,7 @@ pub struct NodeLink<'a, S: System> {
     /// Whether the node signs its messages.
     pub(super) signs: bool,
     /// The signed messages of all nodes.
-    pub(super) signed: &'a mut SignedMessages,
+    pub(super) signed: &'a mut SignedMessages<Sender<S>>,
     /// The end of the loop iteration, by the node's clock.
     pub late: Now,
     /// The random numbers that decide about refusals.

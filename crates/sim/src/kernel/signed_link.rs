@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use ring_proto::time::Now;
 use ring_runtime::driver::{
-    Authenticated, Link, ReceiveBatch, Refused, Signer, Streams, TransmitBatch,
+    Addressing, Authenticated, Link, ReceiveBatch, Refused, Signer, Streams, TransmitBatch,
 };
 use ring_trust::TRAILER_LEN;
 
@@ -32,6 +32,9 @@ pub(super) fn handshake_name(signed: &[u8]) -> Option<&'static str> {
     let known = HANDSHAKES.iter().find(|(number, _)| number == kind);
     known.map(|(_, name)| *name)
 }
+
+/// The address of a sender of signed messages.
+pub(super) type Sender<S> = <<S as System>::Addressing as Addressing>::Address;
 
 /// A message that a node read from its link, before its signature was verified.
 #[derive(Debug)]
@@ -59,20 +62,32 @@ struct SignedMessage {
 }
 
 /// The recently signed messages, and their receivers.
-#[derive(Debug, Default)]
-pub(super) struct SignedMessages {
+#[derive(Debug)]
+pub(super) struct SignedMessages<A> {
     messages: BTreeMap<Bytes, Rc<SignedMessage>>,
     in_order: VecDeque<(u64, Bytes)>,
-    /// The last process of a sender whose messages a receiver got. The key has the receiver, its process and the
-    /// sender.
-    lives: BTreeMap<(usize, u32, usize), u32>,
+    /// The last process of a sender whose messages a receiver got. The key has the receiver, its process, the sender and
+    /// its address, because a client's new process has a new port.
+    lives: BTreeMap<(usize, u32, usize, A), u32>,
     /// The maximum error of any clock rate of the run, in millionths.
     drift: u64,
     /// The messages that the current input has read.
     pub(super) read: Vec<ReadMessage>,
 }
 
-impl SignedMessages {
+impl<A> Default for SignedMessages<A> {
+    fn default() -> Self {
+        Self {
+            messages: BTreeMap::new(),
+            in_order: VecDeque::new(),
+            lives: BTreeMap::new(),
+            drift: 0,
+            read: Vec::new(),
+        }
+    }
+}
+
+impl<A: Copy + Ord> SignedMessages<A> {
     pub(super) fn note_clock_rate(&mut self, millionths: i32) {
         self.drift = self.drift.max(millionths.unsigned_abs().into());
     }
@@ -110,13 +125,18 @@ impl SignedMessages {
 
     /// Checks that a machine may get a message without its trailer. One of the messages that its node has just read
     /// must be a message of a node, must be new and must be recent. Returns whether there is such a message.
-    fn on_delivered(&mut self, node: (usize, u32), up_since: u64, delivered: &[u8]) -> bool {
+    fn on_delivered(
+        &mut self,
+        node: (usize, u32),
+        up_since: u64,
+        (from, delivered): (A, &[u8]),
+    ) -> bool {
         let is_whole = |it: &&ReadMessage| {
             it.bytes.len() == delivered.len() + TRAILER_LEN && it.bytes.starts_with(delivered)
         };
         let whole = self.read.iter().filter(is_whole);
         let origins = whole.filter_map(|it| it.origin.as_ref());
-        let mut legal = origins.filter(|it| self.is_legal(node, up_since, it));
+        let mut legal = origins.filter(|it| self.is_legal(node, up_since, from, it));
         let Some(first) = legal.next() else {
             return false;
         };
@@ -124,16 +144,22 @@ impl SignedMessages {
         // which of them the machine got.
         if legal.all(|it| Rc::ptr_eq(&it.message, &first.message)) {
             let message = Rc::clone(&first.message);
-            let sender = (node.0, node.1, message.node);
+            let sender = (node.0, node.1, message.node, from);
             self.lives.insert(sender, message.life);
             message.receivers.borrow_mut().push(node.0);
         }
         true
     }
 
-    fn is_legal(&self, (node, life): (usize, u32), up_since: u64, origin: &Origin) -> bool {
+    fn is_legal(
+        &self,
+        (node, life): (usize, u32),
+        up_since: u64,
+        from: A,
+        origin: &Origin,
+    ) -> bool {
         let Origin { message, arrived } = origin;
-        let last_life = self.lives.get(&(node, life, message.node));
+        let last_life = self.lives.get(&(node, life, message.node, from));
         !message.receivers.borrow().contains(&node)
             // The process made its nonce after its start, and the sender then signed the message.
             && message.at >= up_since
@@ -172,6 +198,11 @@ impl<'a, S: System> SignedLink<'a, S> {
 
     fn check(&mut self, batch: &ReceiveBatch<Peer<S>>) {
         let requires = self.requires_signatures();
+        let signer = self.link.signer();
+        let senders: Vec<_> = batch
+            .iter()
+            .map(|(bytes, from, ..)| Some(signer?.addressing().origin(bytes, from)?.address))
+            .collect();
         let (life, up_since) = self.life;
         let NodeLink {
             context, signed, ..
@@ -179,9 +210,11 @@ impl<'a, S: System> SignedLink<'a, S> {
         let moment = context.moment;
         let parts = context.parts.borrow_mut();
         let mut system = RefMut::map(parts, |(system, _)| &mut **system);
-        for (bytes, _, _, age) in batch.iter() {
+        for ((bytes, _, _, age), from) in batch.iter().zip(senders) {
             system.on_read(moment, bytes, age);
-            if requires && !signed.on_delivered((moment.node, life), up_since, bytes) {
+            let node = (moment.node, life);
+            let is_legal = |from| signed.on_delivered(node, up_since, (from, bytes));
+            if requires && !from.is_some_and(is_legal) {
                 system.on_forgery(moment, bytes);
             }
         }

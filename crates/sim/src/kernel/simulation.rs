@@ -18,7 +18,7 @@ use super::node::{
 use super::queue::{Event, Queue, id, index};
 use super::rng::Rng;
 use super::schedule::Action;
-use super::signed_link::{SignedLink, SignedMessages};
+use super::signed_link::{Sender, SignedLink, SignedMessages};
 use super::stats::Count;
 use super::streams::{Carrier, ConnectionTable, StreamConditions};
 use super::system::{Message, Moment, Peer, System};
@@ -50,7 +50,7 @@ pub struct Simulation<S: System> {
     /// The number of events at the current time.
     events_now: u64,
     outgoing: Vec<OutgoingMessage<S>>,
-    pub(super) signed: SignedMessages,
+    pub(super) signed: SignedMessages<Sender<S>>,
     /// The messages that the attacker has heard; `None` without an attacker.
     pub(super) recordings: Option<Recordings<Peer<S>, S::Address>>,
     pub(super) fabric: Rc<RefCell<ConnectionTable<Peer<S>>>>,
