@@ -38,4 +38,5 @@ schedules! {
     what_was_to_go_to_a_server_before_delays_nothing,
     who_has_had_its_turn_lets_another_list_come,
     who_hears_an_old_configuration_again_after_a_start_has_no_survey,
+    a_datagram_of_an_ended_client_arrives_after_one_of_its_successor,
 }

@@ -25,4 +25,5 @@ schedules! {
     two_tokens_of_one_forged_id_have_lists_of_two_orders,
     what_a_stranger_said_in_a_silent_nodes_name_counts_for_a_time,
     what_a_stranger_said_of_a_lease_lived_on,
+    a_broadcast_is_repeated_from_a_wrong_address,
 }
