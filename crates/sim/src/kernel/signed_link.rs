@@ -66,8 +66,8 @@ struct SignedMessage {
 pub(super) struct SignedMessages<A> {
     messages: BTreeMap<Bytes, Rc<SignedMessage>>,
     in_order: VecDeque<(u64, Bytes)>,
-    /// The last process of a sender whose messages a receiver got. The key has the receiver, its process, the sender and
-    /// its address, because a client's new process has a new port.
+    /// The last process of a sender whose messages a receiver got. The key has the receiver, its process, the sender
+    /// and its address, because a client's new process has a new port.
     lives: BTreeMap<(usize, u32, usize, A), u32>,
     /// The maximum error of any clock rate of the run, in millionths.
     drift: u64,
