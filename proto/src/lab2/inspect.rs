@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 
+use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Token};
 
 use super::{
@@ -81,6 +82,10 @@ pub trait Inspect:
     fn quorum_size(&self) -> usize;
     /// Whether the machine must not own the token because no member took the token from it.
     fn is_unfit(&self) -> bool;
+    /// Returns the members that wanted the token at the end of this machine's last tenure, and have not had it since.
+    fn overdue_members(&self) -> Vec<MacAddr> {
+        Vec::new()
+    }
     /// Returns the reported problems that last: each problem ends only with its cause.
     fn lasting_problems(&self) -> Vec<Diagnostic> {
         Vec::new()

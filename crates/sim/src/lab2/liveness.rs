@@ -7,6 +7,7 @@ use ring_codec::lab2::{Kind, PING_LEN, Profile};
 use ring_proto::lab2::{Constants, Diagnostic};
 
 use super::Inspect;
+use super::notation::node_of;
 use super::outcome::Rule;
 use super::schedule::{Fault, Schedule};
 use super::settings::FaultKind;
@@ -431,6 +432,11 @@ impl<M: Inspect> World<M> {
         self.system.repeating_member = again.filter(|_| !self.system.has_unresponsive_station);
         let repeats = self.system.has_unresponsive_station || again.is_some();
         self.system.repeated_work = repeats.then_some(each);
+        // The members asked for the token earlier, and gave up these requests. They may get the token out of turn.
+        let machines = live.iter().filter_map(|&at| self.machine(at));
+        let mut overdue = machines.flat_map(M::overdue_members);
+        let has_old_request = overdue.any(|mac| node_of(mac).is_some());
+        let rounds = rounds.max(1 + u32::from(has_old_request));
         // All members request the token at once, because otherwise the bound of members + 1 tenures would not be
         // tested.
         for &at in &chosen {

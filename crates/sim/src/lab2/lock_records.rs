@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ring_codec::MacAddr;
 use ring_codec::lab2::{LockState, LocksPurpose, Message, Token};
 use ring_proto::lab2::{Grade, LockView};
 
@@ -64,6 +65,8 @@ impl LockRecords {
 /// A lock that an owner granted or removed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LockChange {
+    /// The address of the session's node.
+    member: MacAddr,
     session: u64,
     /// The number of the lock's name; `None` for locks of lower grades than `quorum`.
     quorum_name: Option<u8>,
@@ -101,6 +104,7 @@ pub(super) fn lock_changes(message: &Message<'_>) -> impl Iterator<Item = LockCh
         // A record keeps the fencing token of the change that granted the lock.
         let is_granted = lock.state() == Some(LockState::Held) && granted == Some(fence);
         (is_removed || is_granted).then_some(LockChange {
+            member: lock.member,
             session: lock.session.get(),
             quorum_name: number_of(lock.name()?).filter(|_| is_quorum),
             fence,
@@ -191,7 +195,10 @@ impl<M: Inspect> World<M> {
             // A program that uses a lock of its node again has another session than the record (I54).
             let may_use =
                 it.lock.quorum && !it.lock.shared && removed.quorum_name == Some(it.lock.name);
-            (it.session == removed.session || may_use) && relies && counts
+            // A node with a new address makes a new record of the session. The record of the old address ends by
+            // silence.
+            let is_same = it.session == removed.session && it.member() == Some(removed.member);
+            (is_same || may_use) && relies && counts
         });
         let Some(holder) = holder.copied() else {
             return;

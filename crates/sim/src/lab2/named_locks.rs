@@ -5,11 +5,13 @@
 //! then. At grade quorum, the rule always holds. At other grades,
 //! the rule holds if the segment never splits and loses no frame, and the process of the earlier program's node lives.
 
+use ring_codec::MacAddr;
 use ring_codec::lab2::{LockMode, Token};
 use ring_proto::lab2::{Command, Event, Grade, LockName, LockProgram, LockRequest};
 use ring_proto::time::Instant;
 
 use super::Inspect;
+use super::notation;
 use super::outcome::Rule;
 use super::settings::FaultKind;
 use super::system::{Lab2Event, World};
@@ -72,6 +74,8 @@ enum LockStage {
     Working {
         until: Instant,
         fence: Token,
+        /// The number of the network card that the node had when its lease last began. The record has its address.
+        card: u8,
         /// Whether the node reported that the lock is lost.
         is_lost: bool,
     },
@@ -84,6 +88,14 @@ impl LockHolder {
     pub(super) const fn claim(&self) -> Option<(Instant, Token)> {
         match self.stage {
             LockStage::Working { until, fence, .. } => Some((until, fence)),
+            _ => None,
+        }
+    }
+
+    /// Returns the address of the node when the lease of the program's lock last began.
+    pub(super) fn member(&self) -> Option<MacAddr> {
+        match self.stage {
+            LockStage::Working { card, .. } => Some(notation::card(self.node, card)),
             _ => None,
         }
     }
@@ -184,12 +196,17 @@ impl<M: Inspect> World<M> {
         let local = node.clock.monotonic(self.now);
         let mut resumed = Vec::new();
         for it in &mut self.system.named_locks.programs {
-            if let LockStage::Working { until, fence, .. } = &mut it.stage
+            if let LockStage::Working {
+                until, fence, card, ..
+            } = &mut it.stage
                 && it.node == at
                 && it.life == node.life
                 && let Some(end) = machine.lock_lease_end(it.session)
             {
                 let before = std::mem::replace(until, end);
+                if before != end {
+                    *card = node.own.card;
+                }
                 let fence = *fence;
                 if before <= local && local < end {
                     resumed.push((*it, fence));
@@ -230,6 +247,7 @@ impl<M: Inspect> World<M> {
         program.stage = LockStage::Working {
             until,
             fence,
+            card: self.nodes[at].own.card,
             is_lost: false,
         };
         let program = *program;

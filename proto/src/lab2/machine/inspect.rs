@@ -1,5 +1,6 @@
 //! [`Inspect`] for [`Lab2`]. The simulator and the model checker use this trait to look at the state machine.
 
+use ring_codec::MacAddr;
 use ring_codec::lab2::card::Version;
 use ring_codec::lab2::{Digest, Token};
 
@@ -92,6 +93,12 @@ impl Inspect for Lab2 {
 
     fn is_unfit(&self) -> bool {
         self.is_unfit()
+    }
+
+    fn overdue_members(&self) -> Vec<MacAddr> {
+        let members = self.members.in_order();
+        let overdue = members.filter(|(_, peer)| peer.is_overdue());
+        overdue.map(|(member, _)| member.mac).collect()
     }
 
     fn lasting_problems(&self) -> Vec<Diagnostic> {

@@ -62,6 +62,10 @@ impl Peer {
         self.told_silent
     }
 
+    pub(crate) const fn is_overdue(&self) -> bool {
+        self.overdue
+    }
+
     /// Returns the number of turns in which this node will skip the member.
     pub(crate) const fn penalty(&self) -> u32 {
         self.penalty.skips()

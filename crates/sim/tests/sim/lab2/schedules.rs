@@ -83,4 +83,5 @@ schedules! {
     a_node_that_has_left_sets_no_timer_for_a_job,
     a_lock_counts_with_the_quorum_of_its_grant,
     twins_with_keys_do_not_challenge_each_other_for_ever,
+    a_record_of_an_old_address_ends_by_silence,
 }
