@@ -1,12 +1,13 @@
 //! Requests and replies of the control socket (`docs/reference/control.md`). This file has the envelope of all
 //! messages, and the messages that all systems share.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::path::PathBuf;
 
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use strum::{EnumIter, IntoEnumIterator};
 
 use super::{
@@ -151,16 +152,24 @@ impl<O: SystemRequest> Serialize for Request<O> {
 
 impl<'de, O: SystemRequest> Deserialize<'de> for Request<O> {
     /// Reads the name of the request first, and then parses the type that belongs to this name. So an error message
-    /// describes the type that belongs to the request's name.
+    /// describes the type that belongs to the request's name. The bytes must be JSON in memory.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let request = Value::deserialize(from)?;
-        let name = request.get("request").and_then(Value::as_str);
-        let read = match name {
-            Some(name) if !COMMON.contains(&name) => O::deserialize(request).map(Self::System),
-            _ => Self::deserialize(request),
+        let text = <&RawValue>::deserialize(from)?.get();
+        let named: Option<Named<'_>> = serde_json::from_str(text).ok();
+        let read = if named.is_some_and(|it| !COMMON.contains(&&*it.request)) {
+            serde_json::from_str(text).map(Self::System)
+        } else {
+            Self::deserialize(&mut serde_json::Deserializer::from_str(text))
         };
         read.map_err(D::Error::custom)
     }
+}
+
+/// The name of a request.
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow)]
+    request: Cow<'a, str>,
 }
 
 const fn yes() -> bool {

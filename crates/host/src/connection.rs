@@ -14,7 +14,7 @@ use ring_control::{FramingError, LineBuffer, Reply, Request, Right, SystemReques
 use ring_process::passed_descriptors::{self, ClientKind, ClientStream};
 use ring_proto::time::Instant;
 use ring_runtime::net::ancillary;
-use ring_runtime::wait::Interest;
+use ring_runtime::wait::{Interest, Poller};
 
 use ring_process::{Client, ClientId};
 
@@ -54,6 +54,8 @@ pub(crate) struct Connection {
     /// watches events.
     may_be_silent: bool,
     deadline: Instant,
+    /// The event for which the poller waits.
+    awaited: Interest,
 }
 
 impl Connection {
@@ -74,7 +76,28 @@ impl Connection {
             closes_when_written: false,
             may_be_silent: false,
             deadline: now + REQUEST_TIMEOUT,
+            awaited: Interest::Read,
         })
+    }
+
+    /// Adds the client to a poller, which waits for the client's first request.
+    pub(crate) fn add_to(&self, poller: &Poller, key: u64) -> io::Result<()> {
+        poller.add(self.stream(), key, self.awaited)
+    }
+
+    /// Makes the poller wait for an event of the client.
+    pub(crate) fn await_event(
+        &mut self,
+        poller: &Poller,
+        key: u64,
+        event: Interest,
+    ) -> io::Result<()> {
+        // Most requests do not change the event, and each change is a system call.
+        if self.awaited != event {
+            poller.modify(self.stream(), key, event)?;
+            self.awaited = event;
+        }
+        Ok(())
     }
 
     pub(crate) fn stream(&self) -> &UnixStream {

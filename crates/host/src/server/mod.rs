@@ -23,7 +23,7 @@ use ring_control::{
 };
 use ring_process::passed_descriptors;
 use ring_proto::time::Instant;
-use ring_runtime::wait::{Interest, Poller, ReadyDescriptor};
+use ring_runtime::wait::{Poller, ReadyDescriptor};
 use tracing::warn;
 
 use super::connection::{Connection, NextAction, client_kind};
@@ -69,7 +69,8 @@ pub struct Server {
     clients_total: u64,
     /// Disconnected clients that were not yet reported to the system.
     gone: Vec<ClientId>,
-    /// Earliest deadline of all clients.
+    /// No client has an earlier deadline. Most requests move a deadline to a later time. So the server searches all
+    /// clients for the earliest deadline only when this time has come.
     expiry: Option<Instant>,
     budget: WorkBudget,
 }
@@ -219,8 +220,9 @@ impl Server {
     pub fn set_lasting(&mut self, now: Instant, client: ClientId, lasting: bool) {
         if let Some(client) = self.client_mut(client) {
             client.set_lasting(lasting, now);
+            let deadline = client.deadline();
+            self.note_deadline(deadline);
         }
-        self.find_expiry();
     }
 
     /// Returns the next client that disconnected. Each client is returned only once.
@@ -242,7 +244,6 @@ impl Server {
     fn serve_client(&mut self, client: ClientId, act: impl FnOnce(&mut Connection) -> NextAction) {
         if self.client_mut(client).is_some() {
             self.serve_slot(slot(client), |client, _| act(client));
-            self.find_expiry();
         }
     }
 
@@ -257,17 +258,21 @@ impl Server {
             return;
         };
         let kept = match act(client, *id) {
-            NextAction::Wait(interest) => {
-                let key = slot as u64;
-                self.poller.modify(client.stream(), key, interest).is_ok()
-            }
+            NextAction::Wait(event) => client.await_event(&self.poller, slot as u64, event).is_ok(),
             NextAction::Close => false,
         };
-        if !kept {
+        if kept {
+            let deadline = client.deadline();
+            self.note_deadline(deadline);
+        } else {
             self.gone.push(*id);
             forget(&self.poller, client);
             self.clients[slot] = None;
         }
+    }
+
+    fn note_deadline(&mut self, deadline: Option<Instant>) {
+        self.expiry = self.expiry.into_iter().chain(deadline).min();
     }
 
     /// Accepts waiting clients of a socket, up to a maximum.
@@ -297,13 +302,11 @@ impl Server {
                 refuse(self.program, client.stream(), socket.clients_max());
                 continue;
             }
-            let waited_for = self
-                .poller
-                .add(client.stream(), slot as u64, Interest::Read);
-            if waited_for.is_err() {
+            if client.add_to(&self.poller, slot as u64).is_err() {
                 continue;
             }
             self.clients_total += 1;
+            self.note_deadline(client.deadline());
             let entry = Some((self.clients_total * SLOTS_MAX + slot as u64, client));
             match free {
                 Some(slot) => self.clients[slot] = entry,
@@ -324,6 +327,9 @@ impl Server {
     }
 
     fn expire(&mut self, now: Instant) {
+        if self.expiry.is_none_or(|at| at > now) {
+            return;
+        }
         let over = |client: &Connection| client.deadline().is_some_and(|at| at <= now);
         for slot in &mut self.clients {
             if let Some((id, client)) = slot.take_if(|(_, client)| over(client)) {
@@ -331,10 +337,6 @@ impl Server {
                 forget(&self.poller, &client);
             }
         }
-        self.find_expiry();
-    }
-
-    fn find_expiry(&mut self) {
         let clients = self.clients.iter().flatten();
         self.expiry = clients.filter_map(|(_, client)| client.deadline()).min();
     }
