@@ -42,6 +42,8 @@ pub struct LockLog {
     /// Limit of the lines about locks that are lost before they are [`LONG_LOCK_MIN`] old.
     losses: RateLimit,
     held: BTreeMap<ClientId, LoggedLock>,
+    /// No lock whose grant is not in the log becomes long earlier.
+    long_from: Option<Instant>,
     /// Number of locks that ended although no user requested this.
     wrong_losses: u64,
 }
@@ -73,6 +75,7 @@ impl Default for LockLog {
             grants: GRANTS_LIMIT,
             losses: GRANTS_LIMIT,
             held: BTreeMap::new(),
+            long_from: None,
             wrong_losses: 0,
         }
     }
@@ -95,6 +98,9 @@ impl LockLog {
         let is_logged = self.grants.allow(now);
         if is_logged {
             self.log_grant(&lock);
+        } else {
+            // Earlier locks become long earlier.
+            self.long_from.get_or_insert(lock.since + LONG_LOCK_MIN);
         }
         self.held
             .insert(lock.client.id, LoggedLock { lock, is_logged });
@@ -102,8 +108,8 @@ impl LockLog {
 
     /// Returns the time for the next call of [`log_long_locks`](Self::log_long_locks).
     pub fn deadline(&self) -> Option<Instant> {
-        let hidden = self.held.values().filter(|it| !it.is_logged);
-        hidden.map(|it| it.lock.since + LONG_LOCK_MIN).min()
+        // Without a lock, the time of an earlier lock may remain.
+        self.long_from.filter(|_| !self.held.is_empty())
     }
 
     /// Logs the grants of locks that became long, unless the log already contains the grants.
@@ -119,6 +125,8 @@ impl LockLog {
                 self.log_grant(&it.lock);
             }
         }
+        let hidden = held.values().filter(|it| !it.is_logged);
+        self.long_from = hidden.map(|it| it.lock.since + LONG_LOCK_MIN).min();
         self.held = held;
     }
 
@@ -126,6 +134,7 @@ impl LockLog {
         let more = HiddenLocks(self.grants.take_refused());
         let (client, label, job, token) = (&lock.client, &lock.label, &lock.job, &lock.token);
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
+        let client = client.with_user_name(user.as_deref());
         let (name, text) = (&lock.name, LockText(lock));
         info!(
             event = events::LOCK_GRANTED,
@@ -148,6 +157,7 @@ impl LockLog {
         }
         let (client, label, job, token) = (&lock.client, &lock.label, &lock.job, &lock.token);
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
+        let client = client.with_user_name(user.as_deref());
         let (held_ns, held) = (nanos(held), format_duration(held));
         let code = exit.map_or_else(String::new, |exit| format!(", exit code {exit}"));
         let (name, text) = (&lock.name, LockText(&lock));
@@ -194,6 +204,7 @@ impl LockLog {
             return;
         }
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
+        let client = client.with_user_name(user.as_deref());
         let (held_ns, held) = (nanos(held), format_duration(held));
         macro_rules! line {
             ($level:ident) => {
@@ -230,5 +241,50 @@ impl fmt::Display for HiddenLocks {
             1 => f.write_str(" (1 earlier short lock was not shown)"),
             locks => write!(f, " ({locks} earlier short locks were not shown)"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ring_process::Client;
+    use ring_proto::time::Instant;
+
+    use super::{HeldLock, LONG_LOCK_MIN, LockLog};
+
+    fn grant(log: &mut LockLog, id: u64, since: Instant) {
+        let lock = HeldLock {
+            client: Client::gone(id),
+            name: None,
+            label: String::new(),
+            job: None,
+            token: String::new(),
+            since,
+        };
+        log.on_granted(since, lock);
+    }
+
+    #[test]
+    fn only_held_locks_without_a_line_have_a_deadline() {
+        let mut log = LockLog::default();
+        let at = |millis| Instant::from_nanos(1) + Duration::from_millis(millis);
+        for id in 0..100 {
+            grant(&mut log, id, at(0));
+        }
+        assert_eq!(log.deadline(), None, "the log has their lines");
+        grant(&mut log, 100, at(1));
+        grant(&mut log, 101, at(3));
+        assert_eq!(log.deadline(), Some(at(1) + LONG_LOCK_MIN));
+        log.on_released(at(5), 100, None);
+        log.log_long_locks(at(1) + LONG_LOCK_MIN);
+        assert_eq!(log.deadline(), Some(at(3) + LONG_LOCK_MIN));
+        log.log_long_locks(at(3) + LONG_LOCK_MIN);
+        assert_eq!(log.deadline(), None);
+        grant(&mut log, 102, at(3) + LONG_LOCK_MIN);
+        for id in 0..103 {
+            log.on_released(at(3) + LONG_LOCK_MIN, id, None);
+        }
+        assert_eq!(log.deadline(), None);
     }
 }

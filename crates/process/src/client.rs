@@ -36,20 +36,37 @@ impl Client {
     pub fn user_name(&self) -> Option<String> {
         user_name(self.uid?)
     }
+
+    /// Returns the text for people, with the [name](Self::user_name) of the user.
+    pub const fn with_user_name<'a>(&'a self, name: Option<&'a str>) -> ClientText<'a> {
+        ClientText { client: self, name }
+    }
 }
 
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pid {
+        let name = self.user_name();
+        self.with_user_name(name.as_deref()).fmt(f)
+    }
+}
+
+/// Text for a client. The text has the user's name, or the user's number if the name is unknown.
+#[derive(Debug)]
+pub struct ClientText<'a> {
+    client: &'a Client,
+    name: Option<&'a str>,
+}
+
+impl fmt::Display for ClientText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.client.pid {
             Some(pid) => write!(f, "process {pid}")?,
             None => f.write_str("an unknown process")?,
         }
-        match self.uid {
-            Some(uid) => match user_name(uid) {
-                Some(name) => write!(f, " of {name}"),
-                None => write!(f, " of user {uid}"),
-            },
-            None => Ok(()),
+        match (self.name, self.client.uid) {
+            (Some(name), _) => write!(f, " of {name}"),
+            (None, Some(uid)) => write!(f, " of user {uid}"),
+            (None, None) => Ok(()),
         }
     }
 }

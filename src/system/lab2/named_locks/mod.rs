@@ -95,6 +95,8 @@ pub(super) enum Availability {
 pub(super) struct NamedLocks {
     waiting: BTreeMap<ClientId, Waiter>,
     held: BTreeMap<ClientId, NamedHolder>,
+    /// No held lock needs attention earlier, even if nothing changes.
+    held_due: Option<Instant>,
     next_session: u64,
     commands: VecDeque<Command>,
     /// The number of renewals, and the availability, when the holders were last informed.
@@ -108,6 +110,7 @@ impl NamedLocks {
         Self {
             waiting: BTreeMap::new(),
             held: BTreeMap::new(),
+            held_due: None,
             next_session: first_session,
             commands: VecDeque::new(),
             informed: (0, Availability::Open),
@@ -216,6 +219,7 @@ impl NamedLocks {
             return None;
         }
         holder.ends_by = Some(now);
+        self.held_due = Some(now);
         let lock = ProgramLock::of_holder(holder);
         Some((lock, holder.waiter.request.clone()))
     }
@@ -245,8 +249,9 @@ impl NamedLocks {
             let kept_until = waiter.own.kept_until.filter(|_| polls);
             waiter.until.into_iter().chain(kept_until)
         });
-        let held = self.held.values().filter_map(NamedHolder::deadline);
-        waiting.chain(held).min()
+        // Without a holder, the time of an earlier holder may remain.
+        let held_due = self.held_due.filter(|_| !self.held.is_empty());
+        waiting.chain(held_due).min()
     }
 }
 

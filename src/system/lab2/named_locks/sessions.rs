@@ -100,6 +100,7 @@ impl NamedLocks {
                 let mut held = self.held.values_mut().map(|it| &mut it.holder);
                 if let Some(holder) = held.find(|it| has_session(&it.waiter.own)) {
                     on_session_over(now, holder, notices);
+                    self.held_due = Some(now);
                 }
             }
             _ => {}
@@ -126,7 +127,9 @@ impl NamedLocks {
         let notice = Notice::Granted { token, until };
         notices.push(NamedNotice::of_holder(&holder, notice));
         let notice_at = notice_at(now, until);
-        self.held.insert(client, NamedHolder { holder, notice_at });
+        let held = NamedHolder { holder, notice_at };
+        self.held_due = self.held_due.into_iter().chain(held.deadline()).min();
+        self.held.insert(client, held);
     }
 
     fn end_or_renew_locks(
@@ -139,8 +142,7 @@ impl NamedLocks {
         // Between two renewals, most inputs change no lease.
         let informed = (ring.renewals(), availability);
         let was_informed = std::mem::replace(&mut self.informed, informed);
-        let mut deadlines = self.held.values().filter_map(NamedHolder::deadline);
-        if was_informed == informed && deadlines.all(|at| at > now) {
+        if was_informed == informed && self.held_due.is_none_or(|at| at > now) {
             return;
         }
         for held in self.held.values_mut() {
@@ -152,6 +154,7 @@ impl NamedLocks {
         for client in held.map(|it| *it.0).collect::<Vec<_>>() {
             self.release(client);
         }
+        self.held_due = self.held.values().filter_map(NamedHolder::deadline).min();
     }
 
     fn refuse_waiting(

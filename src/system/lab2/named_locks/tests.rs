@@ -256,3 +256,22 @@ fn a_program_under_a_lock_does_not_wait_for_its_own_end() {
     };
     assert_eq!(rig.want(2, nested), Err(RefusalReason::AlreadyHeld));
 }
+
+#[test]
+fn a_released_lock_leaves_no_deadline() {
+    let (mut rig, until) = Rig::holding(LockRequest::default());
+    rig.advance(LEASE / 4);
+    rig.want(2, LockRequest::default()).expect("it may wait");
+    rig.update_with(Vec::new());
+    rig.grant(FIRST_SESSION.wrapping_add(1));
+    assert!(rig.named.release(1));
+    rig.update_with(Vec::new());
+    let first = rig.named.deadline().expect("a lease ends");
+    assert!(first < until);
+    rig.advance(first.since(rig.now));
+    let second = rig.named.deadline().expect("the other lease ends");
+    assert!(first < second);
+    assert!(rig.named.release(2));
+    rig.update_with(Vec::new());
+    assert_eq!(rig.named.deadline(), None);
+}

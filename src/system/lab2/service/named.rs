@@ -113,19 +113,17 @@ impl Service {
             label: &request.label,
             lock: Some(lock),
         };
-        let inputs = self.text_inputs(now, machine);
+        let mut granted = None;
         let reply = match *notice {
             Notice::Granted { token, until } => {
-                let held = HeldLock {
+                granted = Some(HeldLock {
                     client: server.client(client).unwrap_or(Client::gone(client)),
                     name: Some(lock.name.to_string()),
                     label: request.label.clone(),
                     job: None,
                     token: fencing(token).to_string(),
                     since: now.monotonic,
-                };
-                self.named_log.on_granted(now.monotonic, held);
-                history.add_lock_answer(now, label, None);
+                });
                 Reply::Granted(Grant {
                     token: Some(token_json(token)),
                     fencing: fencing(token).to_string(),
@@ -140,10 +138,11 @@ impl Service {
             }),
             Notice::Refused(why) => {
                 history.add_lock_answer(now, label, Some(why.name()));
-                refusal(why, inputs.named_refusal(why, request, lock.name))
+                let texts = self.text_inputs(now, machine);
+                refusal(why, texts.named_refusal(why, request, lock.name))
             }
             Notice::Lost { why, until } => {
-                let text = inputs.named_loss(why, request);
+                let text = self.text_inputs(now, machine).named_loss(why, request);
                 self.log_named_loss(now, client, (why, &text), label, history);
                 Reply::Lost(Loss {
                     why: why.name().to_owned(),
@@ -155,6 +154,11 @@ impl Service {
             Notice::Ran { .. } => return,
         };
         server.send(now.monotonic, client, &reply);
+        // The log looks up the name of the program's user, so the program gets its lock first.
+        if let Some(held) = granted {
+            self.named_log.on_granted(now.monotonic, held);
+            history.add_lock_answer(now, label, None);
+        }
     }
 
     fn log_named_loss(

@@ -82,11 +82,14 @@ impl Service {
             self.count.count_notice(&notice);
             let label = &request.label;
             let reply = self.reply(now, &request, &notice, machine);
+            let receiver = server.client(client).unwrap_or(Client::gone(client));
+            // The log looks up the name of the program's user, so the program gets its lock first.
+            server.send(now.monotonic, client, &reply);
             match (&notice, &reply) {
                 (Notice::Granted { token, .. }, _) => {
                     let lock = HeldLock {
                         name: None,
-                        client: server.client(client).unwrap_or(Client::gone(client)),
+                        client: receiver,
                         label: request.label.clone(),
                         job: self.locks.job(client).map(|job| job.name.to_string()),
                         token: fencing(*token).to_string(),
@@ -113,7 +116,6 @@ impl Service {
                 }
                 _ => {}
             }
-            server.send(now.monotonic, client, &reply);
         }
         // Putting the vector back keeps its memory for the next call.
         self.pending_notices = pending_notices;
