@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ring_model::{Report, Scenario, Snapshot};
-use ring_sim::lab2::{Outcome, Settings};
+use ring_sim::lab2::{Outcome, Schedule, Settings};
 use ring_sim::recording::{self, Repetition};
 use ring_sim::{andrews as circle, ftn as world, jitterbug as segment, lab2};
 
@@ -72,6 +72,11 @@ impl Flaw {
     /// Runs Lab2's simulator with this flaw.
     pub fn simulate(&self, settings: &Settings) -> Outcome {
         lab2::run::<Lab2>(settings)
+    }
+
+    /// Runs a schedule of Lab2 with this flaw.
+    pub fn replay(&self, schedule: &Schedule) -> Outcome {
+        lab2::replay::<Lab2>(schedule, None)
     }
 
     /// Repeats a recording of a real daemon with this flaw. Returns `None` if the file is not a recording.

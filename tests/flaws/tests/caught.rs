@@ -9,6 +9,7 @@ mod by_seeds;
 mod andrews;
 mod ftn;
 mod jitterbug;
+mod steps;
 mod trust;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -87,6 +88,34 @@ fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::
         }
     }
     panic!("{name} is not detected in {SEEDS} seeds");
+}
+
+/// Checks that a schedule breaks a rule with the flaw, and that the real state machine passes it.
+fn caught_by_schedule(findings: &mut Findings, text: &str, rule: sim::Rule) {
+    let name = findings.test;
+    let schedule: sim::Schedule = serde_json::from_str(text).expect("a valid schedule");
+    let sound = sim::replay::<Lab2>(&schedule, None);
+    assert!(
+        sound.violations.is_empty(),
+        "the original state machine: {:?}",
+        sound.violations
+    );
+    let spoilt = break_rule(name).replay(&schedule);
+    let found = spoilt.violations.iter().find(|found| found.rule == rule);
+    let found = found.unwrap_or_else(|| panic!("{name} is not detected"));
+    findings.note(format_args!("{name}: schedule: {found}"));
+}
+
+/// Checks that a check of some nodes fails with the flaw, and that the real state machine passes it.
+fn caught_by_steps(findings: &mut Findings, [real, copy]: &[steps::Check; 2], says: &str) {
+    let name = findings.test;
+    assert_eq!(real(), Ok(()), "the original state machine");
+    let flaw = break_rule(name);
+    let found = copy();
+    drop(flaw);
+    let found = found.expect_err(name);
+    assert!(found.contains(says), "{name} breaks another rule: {found}");
+    findings.note(format_args!("{name}: some nodes: {found}"));
 }
 
 /// Checks that the model checker and the simulator find two simultaneous quorums.
@@ -216,6 +245,17 @@ fn from_seed(seed: u64, mut settings: Settings) -> Settings {
     settings
 }
 
+/// Reads a schedule from the simulator's tests.
+macro_rules! kept {
+    ($name:literal) => {
+        include_str!(concat!(
+            "../../../crates/sim/tests/sim/lab2/schedules/",
+            $name,
+            ".json"
+        ))
+    };
+}
+
 /// Declares one test per flaw, and a list of all flaws.
 macro_rules! caught {
     ($($name:ident $how:ident($setting:expr, $says:expr);)*) => {
@@ -264,16 +304,27 @@ caught! {
         simulated_ring(&[FaultKind::Unresponsive]), sim::Rule::Served);
     lock_agreed_unasked caught_by_simulator(
         three_with_locks(FaultKind::Partition), sim::Rule::LockStored);
+    lock_chain_unclaimed caught_by_schedule(
+        kept!("a_holder_claims_its_lock_from_the_owner_of_a_new_chain"), sim::Rule::TwoHolders);
     lock_fence_reused caught_by_simulator(
         from_seed(180, three_with_locks(FaultKind::Crash)), sim::Rule::LockFence);
     lock_giver_unasked caught_by_simulator(
-        from_seed(45, three_with_locks(FaultKind::Crash)), sim::Rule::TwoHolders);
+        from_seed(430, three_with_locks(FaultKind::Crash)), sim::Rule::TwoHolders);
     lock_granted_unstored caught_by_simulator(
         five_with_locks(FaultKind::Crash), sim::Rule::LockStored);
     lock_lease_doubled caught_by_simulator(
         from_seed(10, three_with_locks(FaultKind::Crash)), sim::Rule::LockRemoved);
+    lock_lease_from_grant caught_by_schedule(
+        include_str!("../schedules/lock_lease_from_grant.json"), sim::Rule::LockRemoved);
+    lock_lower_not_awaited caught_by_steps(
+        [steps::lower_locks::<Lab2>, steps::lower_locks::<ring_flaws::Lab2>], "lower lock");
     lock_order_ignored caught_by_simulator(
         five_with_locks(FaultKind::Crash), sim::Rule::LockOrder);
+    lock_renewal_late caught_by_steps(
+        [steps::renewals::<Lab2>, steps::renewals::<ring_flaws::Lab2>], "no renewal");
+    lock_renewal_unasked caught_by_schedule(
+        kept!("a_started_node_learns_the_locks_of_quorum_before_it_grants_lower_locks"),
+        sim::Rule::TwoHolders);
     lock_restarted_agrees caught_by_simulator(
         from_seed(15, three_with_locks(FaultKind::Crash)), sim::Rule::TwoHolders);
     lock_restarted_releases caught_by_simulator(
@@ -311,6 +362,10 @@ caught! {
             .faults(Faults { crashes: 1, regroups: 1, ..Faults::default() })
             .bounds(3, 4, 12),
         "have a quorum");
+    pause_change_unannounced caught_by_steps(
+        [steps::pauses::<Lab2>, steps::pauses::<ring_flaws::Lab2>], "another pause");
+    pause_notice_stays caught_by_steps(
+        [steps::pauses::<Lab2>, steps::pauses::<ring_flaws::Lab2>], "without a notice");
     penalty_for_ever caught_by_simulator(
         simulated_ring(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
     preferred_moves_on caught_by_simulator(simulated_ring(&[]), sim::Rule::Rested);
