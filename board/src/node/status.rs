@@ -6,6 +6,7 @@ use ring_codec::andrews::Kind;
 use ring_control::{Finding, Health, NodeStatus, TrustStatus, Verdict};
 use ring_host::DatagramDrops;
 use ring_host::trust::{key_ids, trust_status, unproven_counts};
+use ring_process::sandbox::missing_limits;
 use ring_proto::andrews::{Andrews, Counters, NodeList, Reason};
 use ring_runtime::driver::{DatagramAddressing, Signer};
 use serde::Serialize;
@@ -26,6 +27,8 @@ pub struct Status {
     /// The id of the key with which each node signs its datagrams. Nodes without a valid signature are left out.
     node_keys: BTreeMap<u32, u32>,
     trust: TrustStatus,
+    /// The limits of the daemon that the kernel does not support.
+    missing_limits: Vec<String>,
     successor: Option<u32>,
     predecessor: Option<u32>,
     token: Token,
@@ -106,6 +109,7 @@ impl Status {
             members: it.members,
             node_keys: node_keys(around),
             trust: trust_status(around.signer),
+            missing_limits: missing_limits(),
             successor: it.successor,
             predecessor: it.predecessor,
             token: Token {

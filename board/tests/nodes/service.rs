@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use anyhow::{Context, Result, ensure};
 use ring_control::NoRequest;
 use ring_segment::{Container, Layout, Segment, Test, WAIT_LIMIT, check_rights, tests};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::http::{connect_from, exchange, request};
 use super::logins::{PASSWORD, basic};
@@ -36,15 +36,13 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
     // The command asks for the password on standard input, because the recipe has no terminal here.
     let recipe = recipe.replace(ADDRESS, &ip.to_string());
     container.sh(&format!("{{\n{recipe}\n}} <<END\n{PASSWORD}\nEND\n"))?;
-    container.wait_for(UNIT, "StatusText", WAIT_LIMIT, |text| {
-        text == "MEMBER, coordinator"
-    })?;
+    wait_for_member(&container)?;
     let page = container.sh(look)?;
     ensure!(page.contains("MEMBER"), "{page}");
     let ask = "setpriv --reuid=nobody --regid=ringd-board --clear-groups ringctl -i board-1 status --json";
     let status: Value = serde_json::from_str(&container.sh(ask)?)?;
     ensure!(
-        status["members"] == serde_json::json!([1]) && status["database"] == "up",
+        status["members"] == json!([1]) && status["database"] == "up",
         "{status:#}"
     );
     for (headers, code) in [("", 401), (basic(PASSWORD).as_str(), 200)] {
@@ -72,10 +70,32 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
     container.run(&["systemctl", "daemon-reload"])?;
     check_rights::<NoRequest>(&container, "/run/ringd-board/board-1.sock", &[])?;
 
+    check_missing_limits(&container)?;
     container.run(&["systemctl", "stop", UNIT])?;
     ensure!(container.show(UNIT, "Result")? == "success");
     container.wait_for_line(WAIT_LIMIT, |line| line.contains("left the ring"))?;
     ensure!(!container.path("/run/ringd-board/board-1.sock").exists());
+    Ok(())
+}
+
+fn wait_for_member(container: &Container) -> Result<()> {
+    let is_member = |text: &str| text == "MEMBER, coordinator";
+    container.wait_for(UNIT, "StatusText", WAIT_LIMIT, is_member)?;
+    Ok(())
+}
+
+/// Checks that the status names the limits that the kernel does not support. Then the node has no Landlock.
+fn check_missing_limits(container: &Container) -> Result<()> {
+    let missing = || -> Result<Value> {
+        let status = container.run(&["ringctl", "-i", "board-1", "status", "--json"])?;
+        Ok(serde_json::from_str::<Value>(&status)?["missing_limits"].take())
+    };
+    ensure!(missing()? == json!([]));
+    let filter = "[Service]\nSystemCallFilter=~landlock_create_ruleset\n";
+    container.edit(&format!("{UNIT}.service"), filter)?;
+    container.run(&["systemctl", "restart", UNIT])?;
+    wait_for_member(container)?;
+    ensure!(missing()? == json!(["access to files"]));
     Ok(())
 }
 

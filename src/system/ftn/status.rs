@@ -6,6 +6,7 @@ use ring_control::Health;
 use ring_control::ftn::{ServerStatus, SessionStatus, Status};
 use ring_host::DatagramDrops;
 use ring_host::trust::{key_ids, trust_status, unproven_counts};
+use ring_process::sandbox::missing_limits;
 use ring_proto::ftn::server::Server;
 use ring_proto::time::{Now, nanos};
 
@@ -85,6 +86,7 @@ pub(super) fn status(now: Now, machine: &Server, around: StatusInputs<'_>) -> St
         parts_bytes: snapshot.parts_bytes,
         max_memory_bytes: options.max_memory,
         trust,
+        missing_limits: missing_limits(),
         health: Health::default(),
         troubles: Vec::new(),
         counters: machine

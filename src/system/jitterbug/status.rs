@@ -7,6 +7,7 @@ use ring_codec::jitterbug::Node;
 use ring_control::jitterbug::{CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status};
 use ring_control::{Finding, Verdict};
 use ring_host::trust::{key_ids, trust_status, unproven_counts};
+use ring_process::sandbox::missing_limits;
 use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason};
 use ring_runtime::driver::{DatagramAddressing, Signer};
 use ring_text::hex;
@@ -49,6 +50,7 @@ pub(super) fn status(
         node_list_hash: snapshot.node_list_hash,
         lease_ms: u64::try_from(machine.lease().as_millis()).unwrap_or(u64::MAX),
         trust: trust_status(signer),
+        missing_limits: missing_limits(),
         health,
         troubles,
         data: text,
@@ -141,7 +143,7 @@ mod tests {
         };
         let sorted = |words: &str| words.split_whitespace().map(str::to_owned).collect();
         let expected = "protocol interface address udp_port tcp_port state token_id nodes to_add node_list_hash \
-            lease_ms trust health troubles data data_hex data_len counters";
+            lease_ms trust missing_limits health troubles data data_hex data_len counters";
         assert_eq!(names(&json), sorted(expected));
         let expected = "tr1_sent tr1_received tr2_sent tr2_received restores restores_won taken merged absorbed \
             passes_done passes_failed passes_unknown passes_aborted announcements stalls computes compute_failures \

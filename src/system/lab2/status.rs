@@ -75,7 +75,7 @@ pub(super) fn status(
             .collect(),
         locks: service.lock_totals(),
         trust: trust_status(attachment.signer()),
-        missing_limits: missing_limits().iter().map(|&it| it.to_owned()).collect(),
+        missing_limits: missing_limits(),
         constants: constants(machine.constants()),
         config: ConfigStatus::default(),
         counters,

@@ -1,6 +1,7 @@
 //! Tests the systemd unit under a real systemd, because only systemd can apply the unit's settings.
 
 mod credential;
+mod limits;
 mod rights;
 mod targets;
 
@@ -35,6 +36,7 @@ pub(crate) fn tests() -> Vec<Test> {
     [
         tests,
         credential::tests(),
+        limits::tests(),
         rights::tests(),
         targets::tests(),
     ]

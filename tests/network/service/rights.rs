@@ -35,7 +35,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-fn boot(before: &str) -> Result<(Container, Segment)> {
+pub(super) fn boot(before: &str) -> Result<(Container, Segment)> {
     let segment = Layout::new(1).addresses().bridge()?;
     let container = Container::boot(segment.node(0), binaries())?;
     container.install_service()?;

@@ -61,6 +61,9 @@ pub struct Status {
     /// The keys of this server.
     #[serde(default)]
     pub trust: TrustStatus,
+    /// The limits of the daemon that the kernel does not support. The list is empty if the sandbox is complete.
+    #[serde(default)]
+    pub missing_limits: Vec<String>,
     /// The server's health.
     #[serde(default = "Health::default_when_absent")]
     pub health: Health,

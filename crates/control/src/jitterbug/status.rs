@@ -43,6 +43,9 @@ pub struct Status {
     /// The keys of the node.
     #[serde(default)]
     pub trust: TrustStatus,
+    /// The limits of the daemon that the kernel does not support. The list is empty if the sandbox is complete.
+    #[serde(default)]
+    pub missing_limits: Vec<String>,
     /// The health of the node and its ring.
     #[serde(default = "Health::default_when_absent")]
     pub health: Health,

@@ -30,9 +30,11 @@ pub const IP_FAMILIES: &[libc::c_int] = &[
 /// The limits that the kernel does not support, after [`Sandbox::enter`].
 static MISSING_LIMITS: OnceLock<Vec<&'static str>> = OnceLock::new();
 
-/// Returns the names of the limits that the kernel does not support. They are the names of [`MissingLimit`].
-pub fn missing_limits() -> &'static [&'static str] {
-    MISSING_LIMITS.get().map_or(&[], Vec::as_slice)
+/// Returns the names of the limits that the kernel does not support, for the status of a daemon. They are the names of
+/// [`MissingLimit`].
+pub fn missing_limits() -> Vec<String> {
+    let names = MISSING_LIMITS.get().into_iter().flatten();
+    names.map(|&name| name.to_owned()).collect()
 }
 
 /// The permissions that a daemon keeps.

@@ -20,6 +20,8 @@ metrics! {
         "1 for the present health of the node, and 0 for the other values.";
     TROUBLES Gauge "ringd_troubles" []
         "The number of present problems. The status lists them with their remedies.";
+    MISSING_LIMITS Gauge "ringd_missing_limits" []
+        "The number of limits of the daemon that the kernel does not support. The status lists them.";
 }
 
 /// The name of the system of rings in the label `system`. The status of a ring contains no name.
@@ -41,6 +43,8 @@ struct Keys {
     #[serde(default)]
     ringd: String,
     up_ns: Option<u64>,
+    /// Absent in the status of a daemon of an earlier version.
+    missing_limits: Option<Vec<String>>,
 }
 
 /// A daemon that answers.
@@ -73,6 +77,8 @@ impl Source for Answer {
         to.write(&UPTIME, uptime.map(|it| ([], it)))?;
         let kinds = [Health::Healthy, Health::Degraded, Health::Critical];
         to.write(&HEALTH, kinds.map(|it| ([it.name()], it == *health)))?;
-        to.write_one(&TROUBLES, troubles.len())
+        to.write_one(&TROUBLES, troubles.len())?;
+        let missing = self.keys.missing_limits.as_ref();
+        to.write(&MISSING_LIMITS, missing.map(|it| ([], it.len())))
     }
 }

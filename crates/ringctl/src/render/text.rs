@@ -103,6 +103,15 @@ pub(super) fn keys_text(trust: &TrustStatus, messages: &str) -> Option<String> {
     Some(text)
 }
 
+/// Returns the limits of the daemon that the kernel does not support; `None` if the sandbox is complete.
+pub(super) fn sandbox_text(missing_limits: &[String]) -> Option<String> {
+    let names: Vec<_> = missing_limits
+        .iter()
+        .map(|name| escape_control_characters(name))
+        .collect();
+    (!names.is_empty()).then(|| format!("does not limit {}", names.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{short_duration, write_json};

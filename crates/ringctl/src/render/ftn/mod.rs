@@ -14,7 +14,6 @@ use super::text::{
 };
 use super::view::View;
 
-/// Always returns `None`, because clients request tokens over UDP and not at the control socket.
 pub(crate) struct ServerView {
     status: Status,
     whole: NodeStatus,
@@ -115,6 +114,8 @@ fn write_head(status: &Status, health: Health, out: &mut dyn Write) -> io::Resul
     lines.push(("Memory", memory));
     let keys = text::keys_text(&status.trust, "datagrams");
     lines.extend(keys.map(|text| ("Keys", text)));
+    let sandbox = text::sandbox_text(&status.missing_limits);
+    lines.extend(sandbox.map(|text| ("Sandbox", text)));
     text::write_head(lines, out)
 }
 

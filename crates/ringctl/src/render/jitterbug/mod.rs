@@ -119,6 +119,8 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     ];
     let keys = text::keys_text(&status.trust, "messages");
     lines.extend(keys.map(|text| ("Keys", text)));
+    let sandbox = text::sandbox_text(&status.missing_limits);
+    lines.extend(sandbox.map(|text| ("Sandbox", text)));
     text::write_head(lines, out)
 }
 

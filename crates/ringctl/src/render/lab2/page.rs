@@ -79,8 +79,7 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
             .map(|it| ("Held by", holder_text(it))),
     );
     lines.extend(text::keys_text(&status.trust, "frames").map(|text| ("Keys", text)));
-    let missing = &status.missing_limits;
-    let sandbox = (!missing.is_empty()).then(|| format!("does not limit {}", missing.join(", ")));
+    let sandbox = text::sandbox_text(&status.missing_limits);
     lines.extend(sandbox.map(|text| ("Sandbox", text)));
     lines.extend([
         ("Token heard", heard),
