@@ -10,6 +10,7 @@ mod client;
 mod completion;
 mod connection;
 mod discover;
+mod doctor;
 mod error;
 mod fence;
 mod ftn;
@@ -27,6 +28,7 @@ mod pipe;
 mod prober;
 mod render;
 mod run;
+mod signers;
 mod status;
 mod systemd;
 mod systems;
@@ -64,7 +66,7 @@ pub fn metric_tables() -> String {
 
 /// Returns the table of all kinds of findings as Markdown, from which the reference page is generated.
 pub fn finding_table() -> String {
-    lab2::finding_table()
+    doctor::finding_table()
 }
 
 /// Runs `ringctl` with the command line of this process, and returns the exit code.

@@ -8,8 +8,9 @@ use ring_control::jitterbug::SYSTEM as JITTERBUG;
 use ring_control::{NodeName, Right};
 
 use super::Error;
+use super::doctor::{self, DoctorOptions};
 use super::ftn::{self, TokenOptions};
-use super::lab2::{self, DoctorOptions, RingCommand};
+use super::lab2::{self, RingCommand};
 use super::nodes::has_waitable_state;
 
 /// A command that is specific to one system.
@@ -18,7 +19,7 @@ pub(crate) enum SystemCommand {
     /// A command for a node of a ring.
     #[command(flatten)]
     Ring(RingCommand),
-    /// Find the problems of a ring and of this machine.
+    /// Find the problems of a node and of this machine.
     Doctor(DoctorOptions),
     /// Hold tokens of the token service; get and set their data.
     Token(TokenOptions),
@@ -38,7 +39,7 @@ impl SystemCommand {
     ) -> anyhow::Result<u8> {
         match self {
             Self::Ring(command) => lab2::execute(command, &socket?, quiet, output),
-            Self::Doctor(options) => lab2::examine(socket, options, quiet, output),
+            Self::Doctor(options) => doctor::examine(socket, options, quiet, output),
             Self::Token(token) => ftn::execute(token, output),
             Self::GrantToken => {
                 ftn::run_granter()?;
@@ -57,10 +58,10 @@ impl SystemCommand {
         }
     }
 
-    /// Returns the ring that the command names without `-i`.
+    /// Returns the node that the command names without `-i`.
     pub(super) const fn ring(&self) -> Option<&NodeName> {
         match self {
-            Self::Doctor(options) => options.ring.as_ref(),
+            Self::Doctor(options) => options.node.as_ref(),
             Self::Ring(_) | Self::Token(_) | Self::GrantToken => None,
         }
     }

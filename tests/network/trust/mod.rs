@@ -9,11 +9,19 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Daemon, Ringd, Test, WAIT_LIMIT};
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// The kinds of findings about keys.
+const KEY_FINDINGS: [&str; 4] = [
+    "client_unsigned",
+    "keys_differ",
+    "member_unsigned",
+    "unsigned_accepted",
+];
 
 pub(crate) fn tests() -> Vec<Test> {
     [
@@ -92,6 +100,32 @@ pub(crate) fn reload(daemon: &Daemon, keys: &[u8], accepts_unsigned: bool) -> Re
         trust["keys"] == serde_json::json!(keys) && trust["accepts_unsigned"] == accepts_unsigned
     };
     daemon.wait_for_status(WAIT_LIMIT, is_in_force).map(drop)
+}
+
+/// Checks which findings about keys `ringctl doctor` reports at a daemon, and its metric for each key of other nodes.
+pub(crate) fn check_signers(
+    daemon: &Daemon,
+    findings: &[&str],
+    by_key: &[(&str, u64)],
+) -> Result<()> {
+    let found = daemon.ringctl(&["doctor", "--json"])?;
+    let found: Value =
+        serde_json::from_slice(&found.stdout).with_context(|| format!("{found:?}"))?;
+    let kinds = found["findings"].as_array().into_iter().flatten();
+    let kinds = kinds.filter_map(|finding| finding["kind"].as_str());
+    let mut kinds: Vec<_> = kinds.filter(|kind| KEY_FINDINGS.contains(kind)).collect();
+    kinds.sort_unstable();
+    ensure!(kinds == findings, "{found:#}");
+    let metrics = daemon.ringctl(&["metrics"])?;
+    let metrics = String::from_utf8(metrics.stdout)?;
+    for (key, count) in by_key {
+        let is_sample = |line: &str| {
+            line.starts_with("ringd_members_by_key{")
+                && line.ends_with(&format!("key=\"{key}\"}} {count}"))
+        };
+        ensure!(metrics.lines().any(is_sample), "{key}: {metrics}");
+    }
+    Ok(())
 }
 
 /// Waits until the daemon knows that each other member signs with this key.

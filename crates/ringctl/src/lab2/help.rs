@@ -179,10 +179,13 @@ pub(crate) const PAUSE: &str = concat!(
 
 pub(crate) const DOCTOR: &str = concat!(
     "\
-The members measure each other for some seconds: lost frames, round trips, long \
-frames and broadcasts. The command also reads the status of the daemon. On this \
+The members of a ring measure each other for some seconds: lost frames, round trips, \
+long frames and broadcasts. The command also reads the status of the daemon. On this \
 machine, it checks the interface, the bridge and the filters. Each finding has its \
 evidence and a remedy. Without a running daemon, ringctl checks only this machine.
+
+At a node of another system, the command reads only the status. It finds the troubles \
+of the daemon. It also finds nodes and clients that do not sign, or sign with another key.
 
 The shortest heartbeat is the shortest value of ringd --heartbeat with which this \
 ring has no false alarm. It follows from the worst times of the measurement.
@@ -193,10 +196,11 @@ A measurement needs the right to act, and the rules of nftables need root.
     "Exit codes:\n",
     "  0  no finding, or only notes\n",
     "  1  at least one error or warning, for example because no ringd runs\n",
-    "  4  several ringd run here: name one RING\n",
+    "  4  several ringd run here: name one NODE\n",
     "\nExamples:\n",
     "  sudo ringctl doctor                 examine the only ring of this machine\n",
     "  sudo ringctl doctor eth0            examine the ring of eth0\n",
+    "  sudo ringctl doctor ftn-0           examine a server of the token service\n",
     "  ringctl doctor --json | jq -r '.findings[].kind'"
 );
 

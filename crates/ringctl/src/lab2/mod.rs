@@ -2,7 +2,6 @@
 
 mod completion;
 mod data;
-mod doctor;
 mod dump;
 pub(super) mod help;
 mod lock;
@@ -24,12 +23,12 @@ use ring_control::lab2::RingRequest;
 
 use super::Error;
 pub(super) use completion::lock_candidates;
-pub(super) use doctor::{DoctorOptions, examine, finding_table};
 pub(super) use named_lock::parse_lock_name;
 pub(super) use names::add_names;
 pub(super) use options::RingCommand;
+pub(super) use requests::read_status;
 use requests::{fetch_status, request_done};
-pub(super) use survey::status_of_all;
+pub(super) use survey::{ask as ask_for_survey, status_of_all};
 
 pub(super) fn execute(
     command: &RingCommand,

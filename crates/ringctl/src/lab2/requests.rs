@@ -16,26 +16,28 @@ pub(super) fn request_done(socket: &Path, own: RingRequest) -> Result<(), Error>
     client::request_done(socket, &Request::System(own))
 }
 
-/// Fetches the status of a ring's node, and adds the names of its members.
+/// Fetches the status of a ring's node.
 pub(super) fn fetch_status(socket: &Path) -> Result<Status, Error> {
-    let mut status = match client::ask(socket, &CommonRequest::Status)? {
-        Reply::Status(status) => read_status(&status)?,
-        other => return Err(Error::from_unexpected_reply(other)),
-    };
-    add_names(&mut status);
-    Ok(status)
+    match client::ask(socket, &CommonRequest::Status)? {
+        Reply::Status(status) => read_status(&status),
+        other => Err(Error::from_unexpected_reply(other)),
+    }
 }
 
-/// Reads the status of a ring's node. Refuses the status of another system's node.
-pub(super) fn read_status(status: &NodeStatus) -> Result<Status, Error> {
+/// Reads the status of a ring's node, and adds the names of its members. Refuses the status of another system's node.
+pub(in super::super) fn read_status(status: &NodeStatus) -> Result<Status, Error> {
     if let Some(system) = status.system() {
         let system = escape_control_characters(&system);
         return Err(Error::Refused(format!(
             "members of {system} have no names; leave the name out"
         )));
     }
-    let read = status.json().decode();
-    read.map_err(|error: JsonError| Error::Unexpected(error.to_string()))
+    let mut read = status
+        .json()
+        .decode()
+        .map_err(|error: JsonError| Error::Unexpected(error.to_string()))?;
+    add_names(&mut read);
+    Ok(read)
 }
 
 pub(super) fn request_json(own: RingRequest) -> RawJson {

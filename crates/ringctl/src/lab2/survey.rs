@@ -42,7 +42,7 @@ fn fetch(socket: &Path) -> Result<SurveyReport, Error> {
 }
 
 /// Requests a survey of the ring with this status, and waits for its result.
-pub(super) fn ask(
+pub(in super::super) fn ask(
     socket: &Path,
     request: RingRequest,
     status: &Status,

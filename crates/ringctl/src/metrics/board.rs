@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ring_control::{NodeStatus, TrustStatus};
+use ring_control::NodeStatus;
 use ring_proto::andrews::{DatabaseState, State};
 use serde::Deserialize;
 
@@ -20,8 +20,6 @@ metrics! {
         "1 for the present state of the database, and 0 for the other states.";
     WAITING Gauge "ringd_board_requests_waiting" []
         "The requests that wait for the token or the database.";
-    ACCEPTS_UNSIGNED Gauge "ringd_board_accepts_unsigned" []
-        "Whether the node accepts messages without a valid signature: 0 or 1. Absent without keys.";
 }
 
 /// The keys of the status that have metrics.
@@ -32,8 +30,6 @@ pub(super) struct BoardNode {
     token: Token,
     database: String,
     waiting: usize,
-    #[serde(default)]
-    trust: TrustStatus,
 }
 
 #[derive(Debug, Deserialize)]
@@ -62,10 +58,6 @@ impl Source for BoardNode {
         let states = [DatabaseState::Up, DatabaseState::Slow, DatabaseState::Gone];
         let states = states.map(DatabaseState::name);
         to.write(&DATABASE, states.map(|it| ([it], it == self.database)))?;
-        to.write_one(&WAITING, self.waiting)?;
-        if self.trust.keys.is_empty() {
-            return Ok(());
-        }
-        to.write_one(&ACCEPTS_UNSIGNED, self.trust.accepts_unsigned)
+        to.write_one(&WAITING, self.waiting)
     }
 }

@@ -7,6 +7,7 @@ use ring_control::{Health, NodeStatus, Verdict};
 use serde::Deserialize;
 
 use super::metric::{Source, Writer, metrics};
+use crate::signers::Signers;
 
 metrics! {
     METRICS:
@@ -20,6 +21,10 @@ metrics! {
         "1 for the present health of the node, and 0 for the other values.";
     TROUBLES Gauge "ringd_troubles" []
         "The number of present problems. The status lists them with their remedies.";
+    ACCEPTS_UNSIGNED Gauge "ringd_accepts_unsigned" []
+        "Whether the node accepts messages without a valid signature: 0 or 1. Absent without keys.";
+    MEMBERS_BY_KEY Gauge "ringd_members_by_key" ["key"]
+        "The other nodes of the system, by the id of their key, or none. Absent without keys.";
     MISSING_LIMITS Gauge "ringd_missing_limits" []
         "The number of limits of the daemon that the kernel does not support. The status lists them.";
 }
@@ -53,6 +58,7 @@ pub(super) struct Answer {
     system: String,
     keys: Keys,
     verdict: Verdict,
+    signers: Option<Signers>,
 }
 
 impl Answer {
@@ -61,6 +67,7 @@ impl Answer {
             system: status.system().unwrap_or_else(|| RING_SYSTEM.to_owned()),
             keys: status.json().decode().unwrap_or_default(),
             verdict: status.verdict(),
+            signers: Signers::of(status),
         }
     }
 }
@@ -78,6 +85,10 @@ impl Source for Answer {
         let kinds = [Health::Healthy, Health::Degraded, Health::Critical];
         to.write(&HEALTH, kinds.map(|it| ([it.name()], it == *health)))?;
         to.write_one(&TROUBLES, troubles.len())?;
+        if let Some(signers) = &self.signers {
+            to.write_one(&ACCEPTS_UNSIGNED, signers.trust.accepts_unsigned)?;
+            to.write_counts(&MEMBERS_BY_KEY, &signers.nodes_by_key())?;
+        }
         let missing = self.keys.missing_limits.as_ref();
         to.write(&MISSING_LIMITS, missing.map(|it| ([], it.len())))
     }

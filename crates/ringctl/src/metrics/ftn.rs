@@ -7,6 +7,7 @@ use ring_control::NodeStatus;
 use ring_control::ftn::Status;
 
 use super::metric::{Source, Writer, metrics};
+use crate::signers::Signers;
 
 metrics! {
     METRICS:
@@ -18,6 +19,8 @@ metrics! {
         "The servers of the list, by their state.";
     SESSIONS Gauge "ringd_ftn_sessions" []
         "The sessions of clients. The status lists a limited number of sessions.";
+    SESSIONS_BY_KEY Gauge "ringd_ftn_sessions_by_key" ["key"]
+        "These sessions by the id of the client's key, or none. Absent without keys.";
     TOKENS Gauge "ringd_ftn_tokens" []
         "The known tokens.";
     HELD Gauge "ringd_ftn_tokens_held" []
@@ -28,23 +31,27 @@ metrics! {
         "The memory that the tokens use.";
     MEMORY_MAX Bytes "ringd_ftn_memory_max" []
         "The memory that the tokens may use.";
-    ACCEPTS_UNSIGNED Gauge "ringd_ftn_accepts_unsigned" []
-        "Whether the server accepts datagrams without a valid signature: 0 or 1. Absent without keys.";
 }
 
 /// A server of the token service.
 #[derive(Debug)]
-pub(super) struct Server(Status);
+pub(super) struct Server {
+    status: Status,
+    signers: Option<Signers>,
+}
 
 impl Server {
     pub(super) fn new(status: &NodeStatus) -> serde_json::Result<Self> {
-        status.json().decode().map(Self)
+        Ok(Self {
+            status: status.json().decode()?,
+            signers: Signers::of(status),
+        })
     }
 }
 
 impl Source for Server {
     fn write(&self, to: &mut Writer<'_>) -> fmt::Result {
-        let Self(it) = self;
+        let it = &self.status;
         to.write_one(&SERVING, it.is_serving())?;
         to.write_one(&LEADER, it.role == "leader")?;
         let states = ["DOWN", "BOOTING", "READY"];
@@ -55,14 +62,13 @@ impl Source for Server {
         let counts = counts.into_iter();
         to.write(&SERVERS, counts.map(|(state, count)| ([state], count)))?;
         to.write_one(&SESSIONS, it.sessions.len())?;
+        if let Some(signers) = &self.signers {
+            to.write_counts(&SESSIONS_BY_KEY, &signers.clients_by_key())?;
+        }
         to.write_one(&TOKENS, it.tokens)?;
         to.write_one(&HELD, it.held)?;
         to.write_one(&WAITING, it.waiting)?;
         to.write_one(&MEMORY, it.memory_bytes)?;
-        to.write_one(&MEMORY_MAX, it.max_memory_bytes)?;
-        if it.trust.keys.is_empty() {
-            return Ok(());
-        }
-        to.write_one(&ACCEPTS_UNSIGNED, it.trust.accepts_unsigned)
+        to.write_one(&MEMORY_MAX, it.max_memory_bytes)
     }
 }

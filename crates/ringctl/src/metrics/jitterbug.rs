@@ -20,8 +20,6 @@ metrics! {
         "The length of the token's data.";
     LEASE Seconds "ringd_jitterbug_lease" []
         "The lease that the node uses.";
-    ACCEPTS_UNSIGNED Gauge "ringd_jitterbug_accepts_unsigned" []
-        "Whether the node accepts messages without a valid signature: 0 or 1. Absent without keys.";
 }
 
 /// A node of a Jitterbug ring.
@@ -42,10 +40,6 @@ impl Source for JitterbugNode {
         to.write_one(&NODES, it.nodes.len())?;
         to.write_one(&TO_ADD, it.to_add.len())?;
         to.write_one(&DATA, it.data_len)?;
-        to.write_one(&LEASE, Duration::from_millis(it.lease_ms))?;
-        if it.trust.keys.is_empty() {
-            return Ok(());
-        }
-        to.write_one(&ACCEPTS_UNSIGNED, it.trust.accepts_unsigned)
+        to.write_one(&LEASE, Duration::from_millis(it.lease_ms))
     }
 }

@@ -8,7 +8,7 @@ use ring_control::lab2::{Grade, LockTotals, NamedLockStatus, QuorumStatus, Statu
 use ring_control::{NodeStatus, RawJson};
 use ring_proto::lab2::{Presence, State};
 
-use super::metric::{Metric, Source, Writer, metrics};
+use super::metric::{Source, Writer, metrics};
 
 metrics! {
     METRICS:
@@ -34,10 +34,6 @@ metrics! {
         "The members that a quorum needs.";
     RING_SIZE Gauge "ringd_ring_size" []
         "The known members, or --ring-size if it is larger.";
-    MEMBERS_BY_KEY Gauge "ringd_members_by_key" ["key"]
-        "The other members that have not left, by the id of their key, or none. Absent without keys.";
-    ACCEPTS_UNSIGNED Gauge "ringd_accepts_unsigned" []
-        "Whether the node accepts frames without a valid signature: 0 or 1. Absent without keys.";
     UNPROVEN Counter "ringd_frames_unproven" ["reason"]
         "Received frames whose signature was missing, wrong or used before.";
     HANDOVERS Counter "ringd_handovers" ["result"]
@@ -190,30 +186,6 @@ impl RingNode {
         to.write_one(&RING_SIZE, ring)
     }
 
-    fn write_trust(&self, to: &mut Writer<'_>) -> fmt::Result {
-        let trust = &self.status.trust;
-        if trust.keys.is_empty() {
-            return Ok(());
-        }
-        to.write_one(&ACCEPTS_UNSIGNED, trust.accepts_unsigned)?;
-        let known = trust.keys.iter().map(|key| (key.to_string(), 0));
-        let mut counts: BTreeMap<String, usize> = known.collect();
-        counts.insert("none".to_owned(), 0);
-        for member in self.status.others().filter(|it| it.state != "left") {
-            // A key that this node has removed has no separate label.
-            let key = member.key.map(|key| key.to_string());
-            let key = key.filter(|key| counts.contains_key(key));
-            *counts
-                .entry(key.unwrap_or_else(|| "none".to_owned()))
-                .or_default() += 1;
-        }
-        let samples = counts.iter();
-        to.write(
-            &MEMBERS_BY_KEY,
-            samples.map(|(key, count)| ([key.as_str()], *count)),
-        )
-    }
-
     fn write_counters(&self, to: &mut Writer<'_>) -> fmt::Result {
         let it = &self.status.counters;
         let handovers = [("done", it.hand_overs), ("failed", it.hand_overs_failed)];
@@ -234,13 +206,13 @@ impl RingNode {
             &HANDOVER_TIME,
             times.map(|(name, ns)| ([name], Duration::from_nanos(ns))),
         )?;
-        write_counts(&RECEIVED, &it.received, to)?;
-        write_counts(&SENT, &it.sent, to)?;
-        write_counts(&SEND_FAILED, &it.send_failed, to)?;
-        write_counts(&DROPPED, &it.dropped, to)?;
-        write_counts(&UNPROVEN, &it.unproven, to)?;
-        write_counts(&STATE_CHANGES, &it.state_changes, to)?;
-        write_counts(&STATE_CHANGE_REASONS, &it.state_change_reasons, to)?;
+        to.write_counts(&RECEIVED, &it.received)?;
+        to.write_counts(&SENT, &it.sent)?;
+        to.write_counts(&SEND_FAILED, &it.send_failed)?;
+        to.write_counts(&DROPPED, &it.dropped)?;
+        to.write_counts(&UNPROVEN, &it.unproven)?;
+        to.write_counts(&STATE_CHANGES, &it.state_changes)?;
+        to.write_counts(&STATE_CHANGE_REASONS, &it.state_change_reasons)?;
         to.write_one(&MEMBER_TABLE_FULL, it.table_full)?;
         to.write_one(&LATE_WAKE_UPS, it.late_wake_ups)
     }
@@ -256,8 +228,8 @@ impl RingNode {
             refused,
         } = &self.status.locks;
         to.write_one(&GRANTED, *granted)?;
-        write_counts(&LOST, lost, to)?;
-        write_counts(&REFUSED, refused, to)?;
+        to.write_counts(&LOST, lost)?;
+        to.write_counts(&REFUSED, refused)?;
         let Some(named) = &self.named_locks else {
             return Ok(());
         };
@@ -272,22 +244,11 @@ impl RingNode {
     }
 }
 
-/// Writes a map of the status. The keys of the map are the values of the label.
-fn write_counts(
-    metric: &Metric,
-    counts: &BTreeMap<String, u64>,
-    to: &mut Writer<'_>,
-) -> fmt::Result {
-    let samples = counts.iter();
-    to.write(metric, samples.map(|(key, count)| ([key.as_str()], *count)))
-}
-
 impl Source for RingNode {
     fn write(&self, to: &mut Writer<'_>) -> fmt::Result {
         self.write_state(to)?;
         self.write_token(to)?;
         self.write_members(to)?;
-        self.write_trust(to)?;
         self.write_counters(to)?;
         self.write_locks(to)
     }

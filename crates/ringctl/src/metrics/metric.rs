@@ -1,6 +1,7 @@
 //! Descriptions of metrics, and a writer for their values.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -159,6 +160,16 @@ impl Writer<'_> {
             write_sample(metric.kind, encoder.encode_family(&labels)?, value.into())?;
         }
         Ok(())
+    }
+
+    /// Writes a metric with a sample for each entry of a map. The keys of the map are the values of the label.
+    pub(super) fn write_counts(
+        &mut self,
+        metric: &Metric,
+        counts: &BTreeMap<String, u64>,
+    ) -> fmt::Result {
+        let samples = counts.iter();
+        self.write(metric, samples.map(|(key, count)| ([key.as_str()], *count)))
     }
 }
 

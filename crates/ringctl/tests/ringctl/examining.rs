@@ -11,6 +11,7 @@ tests! {
     a_problem_has_exit_code_1_and_its_text_has_names,
     a_daemon_that_cannot_measure_is_a_finding,
     a_node_without_other_members_measures_nothing,
+    a_node_of_another_system_is_examined_without_a_measurement,
 }
 
 const MACS: [&str; 2] = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
@@ -117,4 +118,35 @@ fn a_node_without_other_members_measures_nothing() {
         page.starts_with("WARNING  this node knows no other member\n"),
         "{page}"
     );
+}
+
+fn a_node_of_another_system_is_examined_without_a_measurement() {
+    let examine = |status: &Value| {
+        let fake = FakeDaemon::new();
+        let mut doctor = Running::start(ringctl(&fake).arg("doctor"));
+        let mut client = fake.next_client();
+        assert_eq!(client.request(), json!({"request": "status"}));
+        client.send(&json!({"status": status}));
+        (doctor.code(), doctor.rest())
+    };
+    let mut status = json!({
+        "system": "board", "id": 1, "health": "healthy", "troubles": [], "node_keys": {"2": 8},
+        "trust": {"keys": [8], "accepts_unsigned": false},
+    });
+    assert_eq!(
+        examine(&status),
+        (Some(0), "No problem found.\n".to_owned())
+    );
+    status["trust"] = json!({"keys": [9, 8], "accepts_unsigned": true});
+    status["health"] = json!("critical");
+    status["troubles"] = json!(["the database is gone"]);
+    let (code, page) = examine(&status);
+    assert_eq!(code, Some(1), "{page}");
+    for words in [
+        "ERROR    the database is gone\n",
+        "seen: node 2: key 8\n",
+        "NOTE     this node accepts messages without a valid signature",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
 }

@@ -12,7 +12,7 @@ use ring_segment::{Test, signing_key, tests};
 use super::super::stand::PORT;
 use super::{CLIENT_KEY, CLIENTS, KeyStand, SERVERS};
 use crate::record::Record;
-use crate::trust::reload;
+use crate::trust::{check_signers, reload};
 
 /// The number of programs that compete for a token.
 const PROGRAMS: usize = 2;
@@ -114,6 +114,13 @@ fn servers_under_load_get_keys_and_replace_their_key_without_a_gap() -> Result<(
     let load = Load::start(&stand, "unsigned", None)?;
     change(&mut stand, &load, &[1], true)?;
     load.end()?;
+    let leader = stand.wait_for_key(1)?;
+    let expected = ["client_unsigned", "unsigned_accepted"];
+    check_signers(
+        stand.servers.server(leader),
+        &expected,
+        &[("none", 0), ("1", 2)],
+    )?;
     // A lost token ends the program with an error.
     old.signal(Signal::SIGTERM)?;
     old.expect_line("returned")?;
@@ -126,6 +133,8 @@ fn servers_under_load_get_keys_and_replace_their_key_without_a_gap() -> Result<(
     let replaced = ring_segment::now();
     change(&mut stand, &load, &[2], false)?;
     load.end()?;
+    let leader = stand.wait_for_key(2)?;
+    check_signers(stand.servers.server(leader), &[], &[("none", 0), ("2", 2)])?;
     held.signal(Signal::SIGTERM)?;
     held.expect_line("returned")?;
     held.expect_code(0)?;

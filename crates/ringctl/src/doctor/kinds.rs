@@ -47,9 +47,10 @@ kinds! {
     TROUBLE "trouble" Warning "The daemon reports a trouble. It is an error if it is the cause of critical health.";
     MEMBER_TROUBLE "member_trouble" Warning "Another member reports a trouble, with the same severities.";
     NO_OTHER_MEMBER "no_other_member" Warning "This node knows no other member.";
-    UNSIGNED_ACCEPTED "unsigned_accepted" Note "The node has keys, but accepts unsigned frames.";
-    MEMBER_UNSIGNED "member_unsigned" Warning "A member does not sign its frames, or signs with an unknown key.";
-    KEYS_DIFFER "keys_differ" Note "A member signs with another key than this node.";
+    UNSIGNED_ACCEPTED "unsigned_accepted" Note "The node has keys, but accepts unsigned messages.";
+    MEMBER_UNSIGNED "member_unsigned" Warning "Another node does not sign its messages, or signs with an unknown key.";
+    CLIENT_UNSIGNED "client_unsigned" Warning "A client of the token service does not sign its messages.";
+    KEYS_DIFFER "keys_differ" Note "Another node signs with another key than this node.";
     NO_REPORT "no_report" Warning "A member that this node hears did not answer.";
     VERSIONS_DIFFER "versions_differ" Warning "The members run different versions.";
     CLOCK_WRONG "clock_wrong" Warning "The clock of a member differs by more than a second.";

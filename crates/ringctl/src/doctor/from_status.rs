@@ -1,25 +1,17 @@
-//! Findings from the status of the daemon.
+//! Findings from the status of a node of a ring.
 
 use std::collections::BTreeMap;
 
-use ring_control::Health;
 use ring_control::lab2::Status;
 
-use super::finding::{Finding, Severity};
-use super::kinds::{
-    KEYS_DIFFER, MEMBER_UNSIGNED, NO_OTHER_MEMBER, TROUBLE, UNSIGNED_ACCEPTED, VERSIONS_DIFFER,
-};
+use super::common::{check_keys, check_troubles};
+use super::finding::Finding;
+use super::kinds::{NO_OTHER_MEMBER, VERSIONS_DIFFER};
+use crate::signers::Signers;
 
 /// Returns the troubles of the daemon, and the problems that no trouble names.
 pub(super) fn check(status: &Status) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = status
-        .troubles
-        .iter()
-        .enumerate()
-        .map(|(place, trouble)| {
-            Finding::new(&TROUBLE, trouble).with_severity(trouble_severity(status.health, place))
-        })
-        .collect();
+    let mut findings = check_troubles(status.health, &status.troubles);
     // If the node knows another member, a trouble reports the silence.
     if status.link == "up" && has_no_other_member(status) {
         findings.push(
@@ -36,74 +28,13 @@ pub(super) fn check(status: &Status) -> Vec<Finding> {
         );
     }
     findings.extend(different_versions(status));
-    findings.extend(keys(status));
-    findings
-}
-
-/// Compares the keys of the members with the keys of this node.
-fn keys(status: &Status) -> Vec<Finding> {
-    let Some(own) = status.trust.keys.first() else {
-        return Vec::new();
-    };
-    let members = || status.others().filter(|member| member.state != "left");
-    let unsigned: Vec<&str> = members()
-        .filter(|member| member.key.is_none())
-        .map(|member| &*member.mac)
-        .collect();
-    let others: Vec<String> = members()
-        .filter_map(|member| Some((member, member.key.filter(|key| key != own)?)))
-        .map(|(member, key)| format!("{}: key {key}", member.mac))
-        .collect();
-    let mut findings = Vec::new();
-    if !unsigned.is_empty() {
-        findings.push(
-            Finding::new(
-                &MEMBER_UNSIGNED,
-                "members do not sign their frames with a key of this node",
-            )
-            .with_evidence(unsigned.join(", "))
-            .with_remedy("give these machines the key file of this node, and reload ringd there"),
-        );
-    }
-    if !others.is_empty() {
-        findings.push(
-            Finding::new(
-                &KEYS_DIFFER,
-                format!("members sign with another key than this node, which signs with {own}"),
-            )
-            .with_evidence(others.join("; "))
-            .with_remedy(
-                "finish the replacement of the key: install the same key file on all machines",
-            ),
-        );
-    }
-    if status.trust.accepts_unsigned {
-        findings.push(
-            Finding::new(
-                &UNSIGNED_ACCEPTED,
-                "this node accepts frames without a valid signature, so its keys do not protect it",
-            )
-            .with_remedy(
-                "when all members sign, remove accept-unsigned on all machines, and reload ringd",
-            ),
-        );
-    }
+    findings.extend(Signers::of_ring(status).iter().flat_map(check_keys));
     findings
 }
 
 /// Whether the node knows no other member that could answer.
 pub(super) fn has_no_other_member(status: &Status) -> bool {
     status.others().all(|member| member.state == "left")
-}
-
-/// Returns the severity of a trouble from its place in the list. The worst trouble is the first, and only its health is
-/// known.
-pub(super) fn trouble_severity(health: Health, place: usize) -> Severity {
-    if health == Health::Critical && place == 0 {
-        Severity::Error
-    } else {
-        Severity::Warning
-    }
 }
 
 fn different_versions(status: &Status) -> Option<Finding> {

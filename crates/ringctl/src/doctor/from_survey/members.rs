@@ -6,8 +6,8 @@ use std::time::Duration;
 use ring_control::lab2::{ConstantsStatus, MemberReport, SurveyReport, SurveyedMember};
 use ring_text::format_duration;
 
+use super::super::common::trouble_severity;
 use super::super::finding::{Finding, Severity};
-use super::super::from_status::trouble_severity;
 use super::super::kinds::{
     CLOCK_WRONG, MEMBER_MTU, MEMBER_TROUBLE, NO_REPORT, NOT_MEASURED, STARVED,
 };
