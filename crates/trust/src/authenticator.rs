@@ -1,6 +1,5 @@
 //! The state machine that signs and verifies messages.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use zerocopy::IntoBytes;
@@ -8,15 +7,12 @@ use zerocopy::IntoBytes;
 use crate::addresses::{Destination, Origin, PseudoHeader};
 use crate::counts::{Counts, DropReason};
 use crate::keyring::{Key, KeyId, Keyring};
-use crate::mac::{MAC_LEN, MacKeys};
+use crate::mac::MAC_LEN;
+use crate::node_keys::NodeKeys;
 use crate::nonces::Nonces;
+use crate::outbox::{Outbox, Reply};
 use crate::peers::{Arrival, Freshness, Peer, Peers};
 use crate::trailer::{Kind, NONCE_LEN, TRAILER_LEN, Trailer};
-
-/// Maximum number of answers to unproven peers per millisecond.
-const ANSWERS_PER_MILLISECOND_MAX: u32 = 64;
-/// Maximum number of challenges and answers that wait for [`Authenticator::poll_transmit`].
-const OUTBOX_LEN_MAX: usize = 128;
 
 /// The decision on a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,34 +43,19 @@ pub struct PeerStatus<A> {
     pub heard: Duration,
 }
 
-/// A challenge or an answer that the caller has to send.
-#[cfg_attr(test, derive(Clone))]
-struct Reply<A> {
-    to: A,
-    kind: Kind,
-    /// Key of the message that this reply answers.
-    key_id: KeyId,
-    nonce: [u8; NONCE_LEN],
-}
-
 /// State machine that signs and verifies the messages of one link. `A` is the address of a sender.
 ///
 /// All times are times of one monotonic clock of the caller. The output is drained with
 /// [`poll_transmit`](Self::poll_transmit) after each call of [`open`](Self::open).
 #[cfg_attr(test, derive(Clone))]
 pub struct Authenticator<A> {
-    /// The first key signs.
-    keys: Vec<MacKeys>,
-    /// Keys that only clients use, in the order of their ids.
-    client_keys: Vec<MacKeys>,
+    keys: NodeKeys,
     accepts_unsigned: bool,
     boot: u64,
     counter: u64,
     nonces: Nonces,
     peers: Peers<A>,
-    outbox: VecDeque<Reply<A>>,
-    /// The millisecond of the last answer to an unproven peer, and the number of its answers.
-    answers: (u128, u32),
+    outbox: Outbox<A>,
     counts: Counts,
 }
 
@@ -85,29 +66,26 @@ impl<A: Copy + Ord> Authenticator<A> {
         let mut nonces = Nonces::new(seed);
         let [boot @ .., _, _, _, _, _, _, _, _] = nonces.draw();
         Self {
-            keys: mac_keys(keyring.keys()),
-            client_keys: Vec::new(),
+            keys: NodeKeys::new(keyring),
             accepts_unsigned,
             boot: u64::from_be_bytes(boot),
             counter: 0,
             nonces,
             peers: Peers::new(),
-            outbox: VecDeque::with_capacity(OUTBOX_LEN_MAX),
-            answers: (0, 0),
+            outbox: Outbox::new(),
             counts: Counts::default(),
         }
     }
 
     /// Replaces the keys. The proofs of the peers stay valid.
     pub fn set_keyring(&mut self, keyring: &Keyring, accepts_unsigned: bool) {
-        self.keys = mac_keys(keyring.keys());
+        self.keys.set_ring(keyring);
         self.accepts_unsigned = accepts_unsigned;
     }
 
     /// Replaces the keys that only clients use. A key whose id is also in the keyring is ignored.
     pub fn set_client_keys(&mut self, keys: &[Key]) {
-        self.client_keys = mac_keys(keys);
-        self.client_keys.sort_unstable_by_key(MacKeys::id);
+        self.keys.set_clients(keys);
     }
 
     /// Signs the first `len` bytes of `buffer`, and appends the trailer. Returns the new length. If the buffer is too
@@ -126,7 +104,7 @@ impl<A: Copy + Ord> Authenticator<A> {
         let client_key = to.client.and_then(|client| self.client_key_id(client));
         let key_id = match client_key {
             Some(id) => id,
-            None => self.keys.first()?.id(),
+            None => self.keys.ring_ids().next()?,
         };
         self.seal_as(
             to.header.message_kind(),
@@ -156,7 +134,7 @@ impl<A: Copy + Ord> Authenticator<A> {
         let Some(addresses) = from.header.covered(kind) else {
             return self.drop(DropReason::Malformed);
         };
-        let Some(key) = self.key(trailer.key_id(), from.is_client) else {
+        let Some(key) = self.keys.get(trailer.key_id(), from.is_client) else {
             return match kind {
                 Kind::Message | Kind::MessageToAll => {
                     self.deliver_unproven(DropReason::UnknownKey, message.len())
@@ -198,7 +176,7 @@ impl<A: Copy + Ord> Authenticator<A> {
     /// Queues a challenge to a node from which no message has arrived yet. After the exchange of answers, both nodes
     /// know each other, so that the first message of this node is not lost.
     pub fn greet(&mut self, now: Duration, to: A) {
-        let Some(key_id) = self.keys.first().map(MacKeys::id) else {
+        let Some(key_id) = self.keys.ring_ids().next() else {
             return;
         };
         let nonces = &mut self.nonces;
@@ -222,7 +200,7 @@ impl<A: Copy + Ord> Authenticator<A> {
             kind,
             key_id,
             nonce,
-        } = self.outbox.pop_front()?;
+        } = self.outbox.pop()?;
         let (header_len, header) = write_header(to, buffer);
         let len = header_len + NONCE_LEN;
         buffer.get_mut(header_len..len)?.copy_from_slice(&nonce);
@@ -256,7 +234,7 @@ impl<A: Copy + Ord> Authenticator<A> {
 
     /// Returns the ids of the keys. The first key signs.
     pub fn key_ids(&self) -> impl ExactSizeIterator<Item = KeyId> {
-        self.keys.iter().map(MacKeys::id)
+        self.keys.ring_ids()
     }
 
     /// Returns the senders that have a key, in the order of their addresses.
@@ -296,7 +274,7 @@ impl<A: Copy + Ord> Authenticator<A> {
             // replayed challenges cause.
             Freshness::Stale | Freshness::Unproven => {
                 self.challenge(arrival, from);
-                if !self.take_answer_permit(arrival.now) {
+                if !self.outbox.take_answer_permit(arrival.now) {
                     return self.drop(DropReason::Unproven);
                 }
             }
@@ -322,34 +300,13 @@ impl<A: Copy + Ord> Authenticator<A> {
         }
     }
 
-    /// Returns whether this node may answer one more unproven peer in this millisecond.
-    fn take_answer_permit(&mut self, now: Duration) -> bool {
-        let (last, count) = self.answers;
-        let count = if last == now.as_millis() { count } else { 0 };
-        let may = count < ANSWERS_PER_MILLISECOND_MAX;
-        self.answers = (now.as_millis(), count + u32::from(may));
-        may
-    }
-
     fn queue(&mut self, to: A, kind: Kind, key_id: KeyId, nonce: [u8; NONCE_LEN]) {
-        if self.outbox.len() < OUTBOX_LEN_MAX {
-            self.outbox.push_back(Reply {
-                to,
-                kind,
-                key_id,
-                nonce,
-            });
-        }
-    }
-
-    /// Returns the key with this id. Only clients may use client keys.
-    fn key(&self, id: u32, is_client: bool) -> Option<&MacKeys> {
-        let ring_key = self.keys.iter().find(|key| key.id().get() == id);
-        ring_key.or_else(|| {
-            let keys = Some(&self.client_keys).filter(|_| is_client)?;
-            let at = keys.binary_search_by_key(&id, |key| key.id().get()).ok()?;
-            keys.get(at)
-        })
+        self.outbox.push(Reply {
+            to,
+            kind,
+            key_id,
+            nonce,
+        });
     }
 
     /// Whether this client gets unsigned messages, because it may have no keys.
@@ -362,20 +319,15 @@ impl<A: Copy + Ord> Authenticator<A> {
         let proven = self.peers.get(client).filter(|it| it.is_proven(now));
         let known = proven.and_then(Peer::key_id).filter(|it| *it != id);
         known.is_some_and(|known| {
-            let is_valid = self.key(known.get(), true).is_some();
-            is_valid && (self.is_client_key(known) || self.is_client_key(id))
+            let is_valid = self.keys.get(known.get(), true).is_some();
+            is_valid && [known, id].iter().any(|key| self.keys.is_client_key(*key))
         })
-    }
-
-    fn is_client_key(&self, id: KeyId) -> bool {
-        let keys = &self.client_keys;
-        keys.binary_search_by_key(&id, MacKeys::id).is_ok()
     }
 
     /// Returns the key of the last proven message of a client; `None` if it is a ring key, or if there is none.
     fn client_key_id(&self, client: A) -> Option<KeyId> {
         let id = self.peers.get(client)?.key_id()?;
-        self.is_client_key(id).then_some(id)
+        self.keys.is_client_key(id).then_some(id)
     }
 
     fn drop(&mut self, reason: DropReason) -> Verdict {
@@ -404,7 +356,7 @@ impl<A: Copy + Ord> Authenticator<A> {
         let (signed, _) = buffer.split_at_mut_checked(len + TRAILER_LEN)?;
         let addresses = header.covered(kind)?;
         self.counter += 1;
-        let key = self.key(key_id.get(), true)?;
+        let key = self.keys.get(key_id.get(), true)?;
         let trailer = Trailer::new(kind, key_id.get(), self.boot, self.counter, now);
         signed[len..].copy_from_slice(trailer.as_bytes());
         let mac = key.sign(kind, addresses, Trailer::covered(signed));
@@ -420,10 +372,6 @@ fn deliver_proven(arrival: &Arrival<'_>, len: usize) -> Verdict {
         len,
         key: Some(arrival.key_id),
     }
-}
-
-fn mac_keys(keys: &[Key]) -> Vec<MacKeys> {
-    keys.iter().map(MacKeys::new).collect()
 }
 
 #[cfg(test)]

@@ -22,7 +22,9 @@ mod client_keys;
 mod counts;
 mod keyring;
 mod mac;
+mod node_keys;
 mod nonces;
+mod outbox;
 mod peers;
 mod replay_window;
 #[cfg(feature = "streams")]

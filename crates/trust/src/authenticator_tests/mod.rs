@@ -5,7 +5,8 @@ mod freshness;
 
 use std::time::Duration;
 
-use super::{ANSWERS_PER_MILLISECOND_MAX, Authenticator, Verdict};
+use super::{Authenticator, Verdict};
+use crate::outbox::ANSWERS_PER_MILLISECOND_MAX;
 use crate::{
     Destination, DropReason, KeyId, Keyring, NONCE_LEN, Origin, PseudoHeader, TRAILER_LEN,
 };
