@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ring_client::daemon::ConnectError;
 use ring_client::fencing::{FencingError, ParseTokenError};
 use ring_control::{CONTROL_DIR, MONITOR_GROUP, Reply};
+use ring_proto::lab2::LockName;
 use thiserror::Error;
 
 use super::discover::node_at;
@@ -150,6 +151,10 @@ pub(crate) enum Error {
         "no fencing token: RINGD_TOKEN is not set; run this under ringctl run, or give a token with --token"
     )]
     NoToken,
+    #[error(
+        "no fencing token of the lock {0}: RINGD_LOCKS does not contain it; run this under ringctl run --name {0}"
+    )]
+    NoNamedToken(LockName),
     #[error(transparent)]
     Token(#[from] ParseTokenError),
     #[error(transparent)]
@@ -223,6 +228,7 @@ impl Error {
             | Self::Terminal(_)
             | Self::KeeperGone
             | Self::NoToken
+            | Self::NoNamedToken(_)
             | Self::Token(_)
             | Self::Fencing(_)
             | Self::Systemctl { .. }

@@ -6,11 +6,14 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use ring_client::fencing::{FencingToken, Record};
+use ring_proto::lab2::LockName;
 
 use super::Error;
 use super::gate::{become_command, cannot_run};
+use super::lab2::{lock_candidates, named_lock_token, parse_lock_name};
 
 /// Environment variable with the fencing token. Hooks also get this variable, but hold no lock.
 pub(super) const TOKEN_VARIABLE: &str = "RINGD_TOKEN";
@@ -40,8 +43,20 @@ Example:
 #[command(after_long_help = GUARD_HELP)]
 pub(crate) struct GuardOptions {
     /// Check this token instead of $RINGD_TOKEN.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "name")]
     pub token: Option<FencingToken>,
+
+    /// Check the token of the named lock NAME.
+    ///
+    /// The command must run under ringctl run --name NAME. Other locks may be between both commands. Tokens of
+    /// different locks cannot be compared, so each lock needs a separate FILE.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = parse_lock_name,
+        add = ArgValueCandidates::new(lock_candidates)
+    )]
+    pub name: Option<LockName>,
 
     /// Repair a damaged FILE from its newest readable token.
     ///
@@ -63,9 +78,13 @@ pub(crate) struct GuardOptions {
 /// Replaces this process by the command. The command inherits the lock on the record. So the lock lasts until the
 /// command and all its processes end. Returns an exit code only if the command cannot be run.
 pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
-    let token = match options.token {
-        Some(token) => token,
-        None => token_from(TOKEN_VARIABLE)?.ok_or(Error::NoToken)?,
+    let token = match (options.token, options.name) {
+        (Some(token), _) => token,
+        (None, Some(name)) => {
+            let token = named_lock_token(name).ok_or(Error::NoNamedToken(name))?;
+            token.parse()?
+        }
+        (None, None) => token_from(TOKEN_VARIABLE)?.ok_or(Error::NoToken)?,
     };
     let mut record: Record = if options.repair {
         Record::repair(&options.file)?

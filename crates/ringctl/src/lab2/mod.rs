@@ -23,7 +23,7 @@ use ring_control::lab2::RingRequest;
 
 use super::Error;
 pub(super) use completion::lock_candidates;
-pub(super) use named_lock::parse_lock_name;
+pub(super) use named_lock::{caller_token as named_lock_token, parse_lock_name};
 pub(super) use names::add_names;
 pub(super) use options::RingCommand;
 pub(super) use requests::read_status;

@@ -54,8 +54,7 @@ impl NameOptions {
         let Some(name) = self.name else {
             return lock_request_json(lock);
         };
-        let held = env::var(LOCKS_VARIABLE).unwrap_or_default();
-        let under = held_token(&held, name).map(str::to_owned).or(lock.under);
+        let under = caller_token(name).or(lock.under);
         request_json(RingRequest::NamedLock(NamedLockRequest {
             name: name.to_string(),
             shared: self.shared,
@@ -101,6 +100,12 @@ pub(super) fn explain_unknown(error: Error) -> Error {
         ),
         other => other,
     }
+}
+
+/// Returns the fencing token of the lock with this name under which this program runs.
+pub(crate) fn caller_token(name: LockName) -> Option<String> {
+    let held = env::var(LOCKS_VARIABLE).unwrap_or_default();
+    held_token(&held, name).map(str::to_owned)
 }
 
 /// Returns the fencing token of the innermost lock with this name.

@@ -14,6 +14,7 @@ tests! {
     a_newer_token_waits_for_the_end_of_an_older_ones_processes,
     without_a_token_or_with_another_file_the_command_is_not_run,
     guard_uses_the_token_of_its_run,
+    guard_uses_the_token_of_a_named_lock_of_its_run,
     a_damaged_record_is_refused_until_it_is_repaired,
     symbolic_links_of_others_are_not_followed,
 }
@@ -99,6 +100,32 @@ fn guard_uses_the_token_of_its_run() {
     client.wait_for_unlock();
     assert_eq!(run.line(), "works");
     assert!(fs::read_to_string(&record).unwrap().contains(OLDER));
+}
+
+fn guard_uses_the_token_of_a_named_lock_of_its_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let guard_of = |name: &str, locks: &str| {
+        let mut guard = Command::new(RINGCTL);
+        guard.args(["guard", "--name", name]).arg(&record);
+        // An inner lock, or the token of the ring, has set this variable.
+        guard.env("RINGD_TOKEN", "9999-02:00:00:00:00:09-9");
+        guard.args(["--", "true"]).env("RINGD_LOCKS", locks);
+        Running::start(guard.stdin(Stdio::null())).end()
+    };
+    let locks = format!("a={NEWER} b={OLDER}");
+    assert_eq!(guard_of("a", &locks).0.code(), Some(0));
+    assert!(fs::read_to_string(&record).unwrap().contains(NEWER));
+    let (status, stderr) = guard_of("b", &locks);
+    assert_eq!(status.code(), Some(76), "{stderr}");
+    assert!(stderr.contains(OLDER), "{stderr}");
+    let (status, stderr) = guard_of("c", &locks);
+    assert_eq!(status.code(), Some(1));
+    assert!(stderr.contains("ringctl run --name c"), "{stderr}");
+    assert_eq!(guard_of("a", "a=7").0.code(), Some(1));
+    let mut both = Command::new(RINGCTL);
+    both.args(["guard", "--name", "a", "--token", NEWER]);
+    assert_eq!(code(both.arg(&record).args(["--", "true"])), Some(2));
 }
 
 fn a_damaged_record_is_refused_until_it_is_repaired() {
