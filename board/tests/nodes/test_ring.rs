@@ -50,7 +50,11 @@ pub(crate) struct TestRing {
 impl TestRing {
     /// Creates a segment, a list of all its machines, and a database, but no nodes.
     pub(crate) fn without_nodes(count: usize, kind: DatabaseKind) -> Result<Self> {
-        let segment = Layout::new(count).addresses().bridge()?;
+        Self::on(Layout::new(count).addresses().bridge()?, kind)
+    }
+
+    /// Creates a list of all machines of a segment, and a database, but no nodes.
+    pub(crate) fn on(segment: Segment, kind: DatabaseKind) -> Result<Self> {
         let folder = tempfile::tempdir_in("/run")?;
         let mut list = fs::File::create(folder.path().join("nodes.csv"))?;
         writeln!(list, "id,address,port,http_port")?;

@@ -1,31 +1,25 @@
 //! Rings whose nodes have keys: nodes get their keys without a gap, and an attacker without a key changes nothing.
 
-use std::fs::{self, Permissions};
-use std::io::Write;
-use std::net::{SocketAddr, SocketAddrV4, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::thread;
-use std::time::Duration;
+use std::net::{SocketAddr, SocketAddrV4};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::eavesdropper::{Place, datagrams, streams};
 use ring_segment::limit::wait_until;
-use ring_segment::{Eavesdropper, MacAddr, Test, WAIT_LIMIT, forged_signature, tests};
+use ring_segment::{
+    Eavesdropper, KeyFiles, MacAddr, Test, WAIT_LIMIT, check_signers, forged_signature,
+    reload_keys, tests,
+};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::stand::{Kind, NodeStand, UDP_PORT, addresses, counter};
 use super::wire::{hash, list_on_wire};
-use crate::trust::{key_line, reload};
 
 const NODES: [usize; 3] = [0, 1, 2];
 /// The place of the attacker.
 const ATTACKER: usize = 3;
 /// The start of the data of the ring. Each computation adds one byte.
 const MARK: &str = "visible-data";
-const UNSIGNED_TOO: &str = "accept-unsigned = true\n";
 /// The maximum number of recorded datagrams that the attacker repeats.
 const REPLAYED_MAX: usize = 100;
 /// The counters that stay the same while all nodes hear each other.
@@ -47,33 +41,8 @@ pub(super) fn tests() -> Vec<Test> {
     tests.into_iter().map(Test::without_stalls).collect()
 }
 
-/// The configuration file and the key file of a node.
-struct Files(TempDir);
-
-impl Files {
-    fn new() -> Result<Self> {
-        let files = Self(tempfile::tempdir_in("/run")?);
-        fs::write(files.config(), "")?;
-        Ok(files)
-    }
-
-    fn config(&self) -> PathBuf {
-        self.0.path().join("ringd.toml")
-    }
-
-    /// Writes a key file with these keys, and a configuration file that names it.
-    fn write(&self, ids: &[u8], more: &str) -> Result<()> {
-        let keys = self.0.path().join("ring.keys");
-        let lines: String = ids.iter().map(|id| key_line(*id)).collect();
-        fs::write(&keys, lines)?;
-        fs::set_permissions(&keys, Permissions::from_mode(0o600))?;
-        let text = format!("[jitterbug]\nkey-file = '{}'\n{more}", keys.display());
-        Ok(fs::write(self.config(), text)?)
-    }
-}
-
 /// Starts nodes on the first three machines. Their data begin with the mark, and grow.
-fn start(stand: &mut NodeStand, files: &[Files]) -> Result<()> {
+fn start(stand: &mut NodeStand, files: &[KeyFiles]) -> Result<()> {
     let compute = format!("data=$(cat); printf %s \"${{data:-{MARK}}}+\"");
     for (index, files) in files.iter().enumerate() {
         let config = files.config();
@@ -122,7 +91,7 @@ fn is_visible(frames: &[Vec<u8>]) -> bool {
 fn a_ring_gets_keys_and_replaces_its_key_without_a_gap() -> Result<()> {
     let mut stand = NodeStand::without_nodes(Kind::Bridge, NODES.len())?;
     let ears = Eavesdropper::at_hub(stand.segment())?;
-    let files = [Files::new()?, Files::new()?, Files::new()?];
+    let files = KeyFiles::several("jitterbug", NODES.len())?;
     start(&mut stand, &files)?;
     let mut len = wait_for_rounds(&stand, 3)?;
     ensure!(
@@ -138,13 +107,20 @@ fn a_ring_gets_keys_and_replaces_its_key_without_a_gap() -> Result<()> {
         (&[2], false),
     ] {
         for (index, files) in files.iter().enumerate() {
-            files.write(keys, if accepts_unsigned { UNSIGNED_TOO } else { "" })?;
-            reload(stand.node(index), keys, accepts_unsigned)?;
+            files.write(keys, accepts_unsigned)?;
+            reload_keys(stand.node(index), keys, accepts_unsigned)?;
             let longer = wait_for_rounds(&stand, 3)?;
             ensure!(longer > len, "the data do not grow: {longer} after {len}");
             len = longer;
         }
         if accepts_unsigned {
+            wait_until("each node has heard a signature of each other node", || {
+                let counts = [("none", 0), ("1", 2)];
+                let mut nodes = NODES.iter();
+                nodes.all(|index| {
+                    check_signers(stand.node(*index), &["unsigned_accepted"], &counts).is_ok()
+                })
+            });
             continue;
         }
         ears.hear()?;
@@ -163,16 +139,16 @@ struct Attacked {
     stand: NodeStand,
     attacker: Eavesdropper,
     recorded: Vec<Vec<u8>>,
-    _files: Vec<Files>,
+    _files: Vec<KeyFiles>,
 }
 
 impl Attacked {
     fn new(has_keys: bool) -> Result<Self> {
         let mut stand = NodeStand::without_nodes(Kind::Bridge, ATTACKER + 1)?;
         let attacker = Eavesdropper::at(stand.segment(), stand.segment().node(ATTACKER))?;
-        let files = vec![Files::new()?, Files::new()?, Files::new()?];
+        let files = KeyFiles::several("jitterbug", NODES.len())?;
         if has_keys {
-            files.iter().try_for_each(|it| it.write(&[1], ""))?;
+            files.iter().try_for_each(|it| it.write(&[1], false))?;
         }
         start(&mut stand, &files)?;
         stand.signal(1, Signal::SIGTERM)?;
@@ -229,7 +205,7 @@ impl Attacked {
         }
         for stream in streams(&self.recorded) {
             if listeners.contains(&stream.to) {
-                self.open(stream.to, &stream.bytes)?;
+                self.attacker.open(stream.to, &stream.bytes)?;
             }
         }
         let list: Vec<_> = listeners
@@ -250,8 +226,8 @@ impl Attacked {
             data.as_bytes(),
         ];
         for listener in listeners {
-            self.open(listener, &offer.concat())?;
-            self.open(listener, b"KEY\x01\0\0\0\x01")?;
+            self.attacker.open(listener, &offer.concat())?;
+            self.attacker.open(listener, b"KEY\x01\0\0\0\x01")?;
         }
         Ok(())
     }
@@ -264,18 +240,6 @@ impl Attacked {
         );
         let to = to.map_or(Ok(to_all), |to| self.place(to))?;
         self.attacker.send_datagram(self.place(from)?, to, payload)
-    }
-
-    /// Sends bytes on a new connection to a node, and then the end. The node may reset the connection.
-    fn open(&self, to: SocketAddrV4, bytes: &[u8]) -> Result<()> {
-        let ns = self.stand.segment().node(ATTACKER).ns();
-        let stream = ns.run(|| TcpStream::connect_timeout(&SocketAddr::V4(to), WAIT_LIMIT))?;
-        if let Ok(mut stream) = stream {
-            let _ = stream.write_all(bytes);
-            let _ = stream.shutdown(std::net::Shutdown::Write);
-            thread::sleep(Duration::from_millis(5));
-        }
-        Ok(())
     }
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ring_segment::limit::wait_until;
 use ring_segment::{
-    Daemon, LONG_IDLE_HOLD, Layout, MacAddr, Member, Message, OTHER_DIGEST, Peer, Segment, Test,
-    Token, WAIT_LIMIT, binaries, forged_signature, take_token, tests, token_is_here,
+    Daemon, KeyFiles, LONG_IDLE_HOLD, Layout, MacAddr, Member, Message, OTHER_DIGEST, Peer,
+    Segment, Test, Token, WAIT_LIMIT, binaries, forged_signature, take_token, tests, token_is_here,
 };
 use serde_json::{Value, json};
 
-use super::{Files, wait_for_key};
+use super::wait_for_key;
 use crate::locks::{Client, timing};
 
 /// The attacker's place on the segment. The other places have daemons.
@@ -35,7 +35,7 @@ struct Attacked {
     recorded: Vec<Vec<u8>>,
     holder: Client,
     segment: Segment,
-    _files: Files,
+    _files: KeyFiles,
 }
 
 impl Attacked {
@@ -44,7 +44,7 @@ impl Attacked {
         // A switch may learn a forged address, and then frames get lost. A key does not prevent this.
         let attackers_port = format!("link set p{ATTACKER} type bridge_slave learning off\n");
         segment.hub().ip(&attackers_port)?;
-        let files = Files::with_keys(&[1])?;
+        let files = KeyFiles::with_keys("ring", &[1])?;
         let spawn = |at: usize| {
             let ringd = segment.node(at).ringd(binaries());
             let ringd = ringd.timing(&timing().idle_hold(LONG_IDLE_HOLD));

@@ -4,9 +4,9 @@ use std::os::unix::fs::chown;
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Segment, Test, Timing, WAIT_LIMIT, binaries, tests};
-
-use super::{Files, key_line, reload};
+use ring_segment::{
+    KeyFiles, Segment, Test, Timing, WAIT_LIMIT, binaries, key_line, reload_keys, tests,
+};
 
 /// The exit code of wrong usage.
 const USAGE_CODE: i32 = 2;
@@ -22,7 +22,7 @@ pub(super) fn tests() -> Vec<Test> {
 
 fn a_key_file_that_cannot_be_used_is_refused_with_a_remedy() -> Result<()> {
     let segment = Segment::bridge(1)?;
-    let files = Files::new()?;
+    let files = KeyFiles::new("ring")?;
     let check = |words: &[&str]| -> Result<()> {
         let ringd = segment.node(0).ringd(binaries());
         let mut daemon = ringd.option("--key-file", files.keys()).spawn()?;
@@ -52,7 +52,7 @@ fn a_key_file_that_cannot_be_used_is_refused_with_a_remedy() -> Result<()> {
 
 fn a_wrong_key_file_changes_nothing_when_it_is_read_again() -> Result<()> {
     let segment = Segment::bridge(1)?;
-    let files = Files::with_keys(&[1])?;
+    let files = KeyFiles::with_keys("ring", &[1])?;
     let timing = Timing::tolerant(std::time::Duration::from_millis(100));
     let ringd = segment.node(0).ringd(binaries()).timing(&timing);
     let daemon = files.add_to(ringd).spawn()?;
@@ -75,7 +75,7 @@ fn a_wrong_key_file_changes_nothing_when_it_is_read_again() -> Result<()> {
         "half of the reload is in force: {verbose}"
     );
     files.write_keys(&[2, 1])?;
-    reload(&daemon, &[2, 1], false)?;
+    reload_keys(&daemon, &[2, 1], false)?;
     daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("signs with key 2"))?;
     ensure!(
         !daemon

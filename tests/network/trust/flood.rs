@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Result, ensure};
-use ring_segment::{Daemon, Layout, MacAddr, Peer, Test, binaries, forged_signature, tests};
+use ring_segment::{
+    Daemon, KeyFiles, Layout, MacAddr, Peer, Test, binaries, forged_signature, tests,
+};
 use serde_json::json;
 
-use super::{Files, wait_for_key};
+use super::wait_for_key;
 use crate::locks::{Client, timing};
 
 const MEMBERS: usize = 2;
@@ -57,7 +59,7 @@ fn locks_are_kept_and_granted_during_a_flood_of_forged_frames() -> Result<()> {
     segment.hub().ip(&format!(
         "link set p{MEMBERS} type bridge_slave learning off\n"
     ))?;
-    let files = Files::with_keys(&[1])?;
+    let files = KeyFiles::with_keys("ring", &[1])?;
     let timing = timing();
     let daemons: Result<Vec<Daemon>> = (0..MEMBERS)
         .map(|at| {

@@ -9,14 +9,15 @@ use anyhow::{Context, Result, ensure};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use ring_segment::limit::wait_until;
-use ring_segment::{Daemon, Layout, Ring, Test, binaries, tests};
+use ring_segment::{
+    Daemon, KeyFiles, Layout, Ring, Test, binaries, check_signers, reload_keys, tests,
+};
 use serde_json::json;
 
-use super::{Files, reload, wait_for_key};
+use super::wait_for_key;
 use crate::locks::{Client, timing};
 
 const MACHINES: usize = 3;
-const UNSIGNED_TOO: &str = "accept-unsigned = true\n";
 
 pub(super) fn tests() -> Vec<Test> {
     tests![a_ring_under_load_gets_keys_and_replaces_its_key_without_a_gap]
@@ -70,22 +71,29 @@ impl Drop for End<'_> {
 /// Changes the files of one machine after another, while the programs run. Between two machines, the ring is mixed.
 fn change(
     programs: &Programs<'_>,
-    files: &[Files],
+    files: &[KeyFiles],
     keys: &[u8],
     accepts_unsigned: bool,
 ) -> Result<()> {
     for (daemon, files) in programs.daemons.iter().zip(files) {
-        files.write_keys(keys)?;
-        files.write_config(if accepts_unsigned { UNSIGNED_TOO } else { "" })?;
-        reload(daemon, keys, accepts_unsigned)?;
+        files.write(keys, accepts_unsigned)?;
+        reload_keys(daemon, keys, accepts_unsigned)?;
         programs.wait_for_runs();
     }
     let signs = keys[0];
-    let mut daemons = programs.daemons.iter();
-    daemons.try_for_each(|daemon| wait_for_key(daemon, signs))
+    let findings: &[_] = if accepts_unsigned {
+        &["unsigned_accepted"]
+    } else {
+        &[]
+    };
+    for daemon in programs.daemons {
+        wait_for_key(daemon, signs)?;
+        check_signers(daemon, findings, &[("none", 0), (&signs.to_string(), 2)])?;
+    }
+    Ok(())
 }
 
-fn replace_keys(programs: &Programs<'_>, files: &[Files], ring: &Ring) -> Result<()> {
+fn replace_keys(programs: &Programs<'_>, files: &[KeyFiles], ring: &Ring) -> Result<()> {
     programs.wait_for_runs();
     change(programs, files, &[1], true)?;
     change(programs, files, &[1], false)?;
@@ -111,8 +119,8 @@ fn replace_keys(programs: &Programs<'_>, files: &[Files], ring: &Ring) -> Result
 
 fn a_ring_under_load_gets_keys_and_replaces_its_key_without_a_gap() -> Result<()> {
     let segment = Layout::new(MACHINES).addresses().bridge()?;
-    let files = [Files::new()?, Files::new()?, Files::new()?];
-    let configs: Vec<_> = files.iter().map(Files::config).collect();
+    let files = KeyFiles::several("ring", MACHINES)?;
+    let configs: Vec<_> = files.iter().map(KeyFiles::config).collect();
     let ring = Ring::start_with(segment, MACHINES, timing(), binaries(), move |ringd| {
         let config = &configs[ringd.node().index()];
         let ringd = ringd.option("--config", config).through(["setsid"]);

@@ -1,11 +1,15 @@
 //! A host that hears all packets of a segment, and sends packets with forged addresses.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpStream};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 use pnet::datalink::MacAddr;
 
+use crate::limit::WAIT_LIMIT;
 use crate::packet_socket::RawSocket;
 use crate::{NetNs, Node, Segment, checksum, frame};
 
@@ -14,12 +18,15 @@ const ETHERNET_HEADER_LEN: usize = 14;
 const IP_HEADER_LEN: usize = 20;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+/// Time in which a node reads the bytes of a connection before the connection is closed.
+const CONNECTION_TIME: Duration = Duration::from_millis(5);
 
 /// A host without a daemon.
 #[derive(Debug)]
 pub struct Eavesdropper {
     ears: RawSocket,
     mouth: Option<RawSocket>,
+    ns: NetNs,
 }
 
 /// The payload of a datagram, or all bytes that one side of a connection sent.
@@ -39,6 +46,7 @@ impl Eavesdropper {
         Ok(Self {
             ears: listen(segment.hub())?,
             mouth: None,
+            ns: segment.hub().clone(),
         })
     }
 
@@ -50,6 +58,7 @@ impl Eavesdropper {
         Ok(Self {
             ears: listen(node.ns())?,
             mouth: Some(node.ns().run(|| RawSocket::send_only("eth0"))??),
+            ns: node.ns().clone(),
         })
     }
 
@@ -86,6 +95,17 @@ impl Eavesdropper {
         checksum::complete(&mut frame);
         self.send_frame(&frame)
     }
+
+    /// Sends bytes on a new connection to a node, and then the end. The node may reset the connection.
+    pub fn open(&self, to: SocketAddrV4, bytes: &[u8]) -> Result<()> {
+        let connect = || TcpStream::connect_timeout(&SocketAddr::V4(to), WAIT_LIMIT);
+        if let Ok(mut stream) = self.ns.run(connect)? {
+            let _ = stream.write_all(bytes);
+            let _ = stream.shutdown(Shutdown::Write);
+            thread::sleep(CONNECTION_TIME);
+        }
+        Ok(())
+    }
 }
 
 fn listen(ns: &NetNs) -> Result<RawSocket> {
@@ -109,6 +129,19 @@ fn packet(frame: &[u8], protocol: u8) -> Option<(SocketAddrV4, SocketAddrV4, &[u
     (is_ipv4 && ip[9] == protocol).then_some((from, to, body))
 }
 
+/// Returns the data of a TCP segment.
+pub(crate) fn tcp_data(frame: &mut [u8]) -> Option<&mut [u8]> {
+    let (.., body) = packet(frame, TCP)?;
+    let (body_len, header_len) = (body.len(), tcp_header_len(body));
+    let ip_header_len = usize::from(frame.get(ETHERNET_HEADER_LEN)? & 0x0f) * 4;
+    let start = ETHERNET_HEADER_LEN + ip_header_len;
+    frame.get_mut(start + header_len..start + body_len)
+}
+
+fn tcp_header_len(body: &[u8]) -> usize {
+    usize::from(body.get(12).map_or(0, |it| it >> 4)) * 4
+}
+
 /// Returns all UDP datagrams.
 pub fn datagrams(frames: &[Vec<u8>]) -> Vec<Overheard> {
     let all = frames.iter().filter_map(|frame| {
@@ -129,8 +162,7 @@ pub fn streams(frames: &[Vec<u8>]) -> Vec<Overheard> {
         let Some(number) = body.get(4..8).and_then(|it| it.try_into().ok()) else {
             continue;
         };
-        let header_len = usize::from(body.get(12).map_or(0, |it| it >> 4)) * 4;
-        let bytes = body.get(header_len..).unwrap_or_default();
+        let bytes = body.get(tcp_header_len(body)..).unwrap_or_default();
         if !bytes.is_empty() {
             let parts = streams.entry((from, to)).or_default();
             parts.insert(u32::from_be_bytes(number), bytes);

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use pnet::packet::ethernet::EthernetPacket;
 use pnet::util::MacAddr;
 
 use crate::checksum;
+use crate::eavesdropper::tcp_data;
 use crate::packet_socket::RawSocket;
 
 /// Longest time until the switch's thread notices that it should end.
@@ -49,6 +50,10 @@ pub struct Rules {
     pub duplication: f64,
     /// Range of the random delay of each copy. A later frame may overtake a delayed copy.
     pub delay: Range<Duration>,
+    /// Change of the data of a TCP segment.
+    pub edit: fn(&mut [u8]),
+    /// Number of TCP segments with data that the switch will still change.
+    pub edits: Arc<AtomicUsize>,
 }
 
 /// The switch. The random numbers of the switch come from a seed. If the seed and the order of frames are the same, the
@@ -73,6 +78,8 @@ impl Switch {
             loss: 0.0,
             duplication: 0.0,
             delay: Duration::ZERO..Duration::ZERO,
+            edit: |_| (),
+            edits: Arc::default(),
         };
         Self {
             rules: Arc::new(Mutex::new(rules)),
@@ -136,6 +143,18 @@ fn without_named_locks(frame: &[u8]) -> Option<&[u8]> {
     Some(&frame[..at.unwrap_or(frame.len())])
 }
 
+/// Changes the data of a TCP segment, if the rules demand it.
+fn edit_next(rules: &Rules, frame: &mut [u8]) {
+    let Some(data) = tcp_data(frame).filter(|data| !data.is_empty()) else {
+        return;
+    };
+    let next = |left: usize| left.checked_sub(1);
+    let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+    if rules.edits.fetch_update(set, get, next).is_ok() {
+        (rules.edit)(data);
+    }
+}
+
 fn lock(rules: &Mutex<Rules>) -> MutexGuard<'_, Rules> {
     rules.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -188,6 +207,7 @@ impl SwitchThread {
         // The switch forgets the stations of a port that goes down.
         let known = station.filter(|port| rules.up[*port]);
         let mut frame = frame.to_vec();
+        edit_next(rules, &mut frame);
         checksum::complete(&mut frame);
         for to in 0..self.outlets.len() {
             let reaches = rules.up[to]

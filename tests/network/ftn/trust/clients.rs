@@ -1,10 +1,9 @@
 //! Clients whose keys permit only some tokens, and clients with wrong keys.
 
 use anyhow::{Result, ensure};
-use ring_segment::{Test, WAIT_LIMIT, tests};
+use ring_segment::{Test, WAIT_LIMIT, key_line, tests};
 
 use super::{CLIENT_KEY, KeyStand, SERVERS, client_line};
-use crate::trust::key_line;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![

@@ -10,11 +10,10 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Result, ensure};
-use ring_segment::{Test, WAIT_LIMIT};
+use ring_segment::{Test, WAIT_LIMIT, key_line};
 
 use super::stand::ServerStand;
 use crate::locks::program::Running;
-use crate::trust::key_line;
 
 /// The servers are on the first nodes, and the clients on the next one.
 const SERVERS: usize = 3;

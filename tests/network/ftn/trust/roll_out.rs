@@ -7,12 +7,11 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::limit::wait_until;
-use ring_segment::{Test, signing_key, tests};
+use ring_segment::{Test, check_signers, reload_keys, signing_key, tests};
 
 use super::super::stand::PORT;
 use super::{CLIENT_KEY, CLIENTS, KeyStand, SERVERS};
 use crate::record::Record;
-use crate::trust::{check_signers, reload};
 
 /// The number of programs that compete for a token.
 const PROGRAMS: usize = 2;
@@ -100,7 +99,7 @@ fn change(stand: &mut KeyStand, load: &Load, keys: &[u8], accepts_unsigned: bool
     for index in 0..SERVERS {
         stand.write_keys(index, keys)?;
         stand.write_config(index, true, accepts_unsigned)?;
-        reload(stand.servers.server(index), keys, accepts_unsigned)?;
+        reload_keys(stand.servers.server(index), keys, accepts_unsigned)?;
         load.wait_for_runs();
     }
     stand.wait_for_key(keys[0]).map(drop)
