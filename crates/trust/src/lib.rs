@@ -41,11 +41,13 @@ pub use peers::PEERS_MAX;
 pub use streams::{RECORD_DATA_MAX, SecureStream, StreamEnds, StreamKeys, StreamState};
 pub use trailer::{NONCE_LEN, TRAILER_LEN, len_without_trailer};
 
-// The fuzz target uses the same file, so the file names this crate.
+// The fuzz targets use the same files, so the files name this crate.
 #[cfg(test)]
 extern crate self as ring_trust;
 
 #[cfg(test)]
 mod attack_tests;
+#[cfg(all(test, feature = "streams"))]
+mod stream_attack_tests;
 #[cfg(test)]
 mod vector_tests;

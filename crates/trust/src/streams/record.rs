@@ -15,6 +15,8 @@ pub const RECORD_DATA_MAX: usize = 16 * 1024;
 const LEN_LEN: usize = size_of::<u16>();
 /// Length of the byte after the data, and of the tag.
 const OVERHEAD: usize = 1 + 16;
+/// Maximum length of a record.
+pub(super) const RECORD_LEN_MAX: usize = LEN_LEN + RECORD_DATA_MAX + OVERHEAD;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordKind {

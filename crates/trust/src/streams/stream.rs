@@ -8,7 +8,7 @@ use snow::{HandshakeState, TransportState};
 use super::handshake::{self, MESSAGE_LEN, Seed};
 use super::keys::StreamKeys;
 use super::preface::{self, PREFACE_LEN, StreamEnds};
-use super::record::{self, RECORD_DATA_MAX, RecordKind};
+use super::record::{self, RECORD_DATA_MAX, RECORD_LEN_MAX, RecordKind};
 use crate::counts::DropReason;
 use crate::keyring::KeyId;
 
@@ -110,7 +110,11 @@ impl SecureStream {
         loop {
             match self.step(keys) {
                 Ok(true) => {}
-                Ok(false) => return Ok(()),
+                Ok(false) => {
+                    // A peer without a key cannot occupy more memory.
+                    debug_assert!(self.received.len() < RECORD_LEN_MAX);
+                    return Ok(());
+                }
                 Err(reason) => {
                     self.phase = Phase::Failed(reason);
                     self.received.clear();
