@@ -15,6 +15,7 @@ use ring_proto::andrews::{
     Write,
 };
 use ring_runtime::driver::{Connections, DatagramAddressing, Driver};
+use ring_sim::kernel::checked_streams::{CheckedNetwork, NodeStreams};
 use ring_sim::kernel::conditions::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::queue;
@@ -218,7 +219,7 @@ fn answer(simulation: &mut BenchSimulation, node: usize, job: u64, outcome: Outc
 
 impl System for Segment {
     type Machine = Andrews;
-    type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
+    type Streams = NodeStreams;
     type Address = SocketAddr;
     type Addressing = DatagramAddressing;
     type Label = ();
@@ -244,7 +245,8 @@ impl System for Segment {
         node: usize,
         own: &SocketAddr,
     ) -> Self::Streams {
-        Connections::new(Tcp::of(fabric, node, *own, node_of), SLOTS)
+        let tcp = Tcp::of(fabric, node, *own, node_of);
+        Connections::new(CheckedNetwork::new(tcp, "board"), SLOTS)
     }
 
     fn is_broadcast(_: &[u8], _: SocketAddr) -> bool {
@@ -270,7 +272,11 @@ impl System for Segment {
     }
 
     // The nodes have no keys, and there is no attacker.
-    fn on_forgery(&mut self, _: Moment, _: &[u8]) {}
+    fn on_forgery(&mut self, _: Moment, _: String) {}
+
+    fn describe(_: &[u8]) -> String {
+        String::new()
+    }
 
     fn readdress(_: &mut BenchSimulation, _: &mut Message<Self>) {}
 

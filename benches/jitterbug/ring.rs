@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ring_proto::jitterbug::{Event, Jitterbug, Network as Place, NetworkState, Options, State};
 use ring_runtime::driver::{Connections, DatagramAddressing};
+use ring_sim::kernel::checked_streams::{CheckedNetwork, NodeStreams};
 use ring_sim::kernel::conditions::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::rng::{Rng, Stream};
@@ -122,7 +123,7 @@ struct Segment {
 
 impl System for Segment {
     type Machine = Jitterbug;
-    type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
+    type Streams = NodeStreams;
     type Address = SocketAddr;
     type Addressing = DatagramAddressing;
     type Label = ();
@@ -157,7 +158,7 @@ impl System for Segment {
         own: &IpAddr,
     ) -> Self::Streams {
         let tcp = Tcp::of(fabric, node, Self::address(node, own), node_of);
-        Connections::new(tcp.resetting(), SLOTS)
+        Connections::new(CheckedNetwork::new(tcp.resetting(), "jitterbug"), SLOTS)
     }
 
     fn is_broadcast(_: &[u8], to: SocketAddr) -> bool {
@@ -187,7 +188,11 @@ impl System for Segment {
     }
 
     // The nodes have no keys, and there is no attacker.
-    fn on_forgery(&mut self, _: Moment, _: &[u8]) {}
+    fn on_forgery(&mut self, _: Moment, _: String) {}
+
+    fn describe(_: &[u8]) -> String {
+        String::new()
+    }
 
     fn readdress(_: &mut Simulation<Self>, _: &mut Message<Self>) {}
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,6 +20,9 @@ const UNPROVEN_KEY: u64 = 1 << 63;
 /// Maximum number of bytes that one call reads from a connection.
 const READ_MAX: usize = 16 * 1024;
 
+/// A source of unpredictable numbers, one for each connection.
+pub type DrawSeed = Box<dyn FnMut() -> io::Result<[u8; 32]>>;
+
 /// A connection that knows its addresses.
 pub trait LocalAddress {
     /// Returns this node's address of the connection.
@@ -30,10 +34,10 @@ pub trait LocalAddress {
 
 /// A network that encrypts its connections if the node has keys (`docs/reference/trust.md`). A peer counts as connected
 /// as soon as it is proven, so peers without a key do not occupy slots of the node's connections.
-#[derive(Debug)]
 pub struct Encrypted<N: Network<SocketAddr>> {
     network: N,
     system: &'static str,
+    draw_seed: DrawSeed,
     trust: Rc<RefCell<StreamTrust>>,
     /// Accepted connections whose peers are not proven, and proven connections that the node has not fetched yet. The
     /// oldest is first.
@@ -62,18 +66,31 @@ impl StreamTrust {
     }
 }
 
-impl std::fmt::Debug for StreamTrust {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for StreamTrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StreamTrust").finish_non_exhaustive()
+    }
+}
+
+impl<N: Network<SocketAddr>> fmt::Debug for Encrypted<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Encrypted");
+        debug.field("system", &self.system).finish_non_exhaustive()
     }
 }
 
 impl<N: Network<SocketAddr>> Encrypted<N> {
     /// Wraps a network. The name of the system is part of each handshake. The node has no keys yet.
     pub fn new(network: N, system: &'static str) -> Self {
+        Self::with_seeds(network, system, Box::new(random_bytes))
+    }
+
+    /// Wraps a network. The handshakes use the numbers of this source instead of the kernel's.
+    pub fn with_seeds(network: N, system: &'static str, draw_seed: DrawSeed) -> Self {
         Self {
             network,
             system,
+            draw_seed,
             trust: Rc::new(RefCell::new(StreamTrust {
                 keys: StreamKeys::none(),
                 refused: BTreeMap::new(),
@@ -168,7 +185,8 @@ where
     fn connect(&mut self, to: SocketAddr) -> io::Result<Self::Connection> {
         let connection = self.network.connect(to)?;
         let ends = self.ends(connection.local_address()?, to);
-        let stream = SecureStream::initiator(&self.trust.borrow().keys, &ends, random_bytes()?);
+        let seed = (self.draw_seed)()?;
+        let stream = SecureStream::initiator(&self.trust.borrow().keys, &ends, seed);
         Ok(EncryptedConnection::new(
             connection,
             stream,
@@ -183,7 +201,7 @@ where
         }
         let (connection, from) = self.network.accept()?;
         let ends = self.ends(from, connection.local_address()?);
-        let stream = SecureStream::responder(ends, random_bytes()?);
+        let stream = SecureStream::responder(ends, (self.draw_seed)()?);
         let connection = EncryptedConnection::new(connection, stream, from, &self.trust);
         if self.trust.borrow().keys.is_empty() {
             return Ok((connection, from));
@@ -254,22 +272,27 @@ impl<C: Connection> EncryptedConnection<C> {
         }
     }
 
+    /// Returns the connection that carries the encrypted bytes.
+    pub const fn carrier(&self) -> &C {
+        &self.connection
+    }
+
     /// Continues the handshake. `WouldBlock`: the peer has not answered.
     fn advance(&mut self) -> io::Result<()> {
         loop {
             self.flush()?;
             match self.stream.state() {
                 StreamState::Plain | StreamState::Encrypted => return Ok(()),
-                StreamState::Handshake if self.receive()? > 0 => {}
+                StreamState::Handshake if self.receive(READ_MAX)? > 0 => {}
                 _ => return Err(ErrorKind::ConnectionReset.into()),
             }
         }
     }
 
-    /// Reads bytes of the connection. Returns their number; 0 at the end.
-    fn receive(&mut self) -> io::Result<usize> {
+    /// Reads at most `len_max` bytes of the connection. Returns their number; 0 at the end.
+    fn receive(&mut self, len_max: usize) -> io::Result<usize> {
         let mut bytes = [0; READ_MAX];
-        let count = self.connection.read(&mut bytes)?;
+        let count = self.connection.read(&mut bytes[..len_max.min(READ_MAX)])?;
         let mut trust = self.trust.borrow_mut();
         if let Err(reason) = self.stream.receive(&trust.keys, &bytes[..count]) {
             trust.count(reason, self.peer);
@@ -314,10 +337,10 @@ impl<C: Connection> Connection for EncryptedConnection<C> {
                 StreamState::Plain => return self.connection.read(room),
                 StreamState::Encrypted if self.stream.has_ended() => return Ok(0),
                 // A node without keys refuses the handshake.
-                StreamState::Handshake if self.receive()? == 0 => return Ok(0),
+                StreamState::Handshake if self.receive(room.len())? == 0 => return Ok(0),
                 StreamState::Handshake => self.flush()?,
                 // Another host can forge an end of the connection, but not the record that ends the stream.
-                StreamState::Encrypted if self.receive()? == 0 => {
+                StreamState::Encrypted if self.receive(READ_MAX)? == 0 => {
                     return Err(ErrorKind::ConnectionReset.into());
                 }
                 StreamState::Encrypted => {}
@@ -357,7 +380,9 @@ impl<C: Connection> Connection for EncryptedConnection<C> {
     fn close(mut self) {
         // If the last record of the peer stays unread, the kernel resets the connection. Then the peer may lose the
         // last bytes of this node.
-        let _ = self.receive();
+        if self.stream.state() == StreamState::Encrypted {
+            let _ = self.receive(READ_MAX);
+        }
         self.connection.close();
     }
 

@@ -25,7 +25,7 @@ pub use batch::{ReceiveBatch, TransmitBatch};
 pub use connection::RECEIVE_BUFFER_MAX;
 pub use connections::{Changed, Connection, Connections, Network};
 #[cfg(feature = "streams")]
-pub use encrypted::{Encrypted, EncryptedConnection, LocalAddress};
+pub use encrypted::{DrawSeed, Encrypted, EncryptedConnection, LocalAddress};
 pub use joined::JoinedLink;
 pub use link::{Link, Quota, Refused};
 pub use pump::{Driver, Environment, NoStore, Observe, Store};

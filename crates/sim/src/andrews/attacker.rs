@@ -1,9 +1,10 @@
-//! Datagrams of an attacker in the names of nodes.
+//! Datagrams and connections of an attacker in the names of nodes.
 
 use ring_codec::andrews::{Election, Message, Method};
 
 use super::stranger::{ballot, encode};
 use super::system::{AndrewsSystem, World};
+use crate::kernel::streams::Side;
 use crate::kernel::system;
 
 impl World {
@@ -35,5 +36,17 @@ impl World {
             to: self.nodes[receiver].own.address,
             bytes: encode(own.id, message).into(),
         }
+    }
+
+    /// Forges the token, an election or an acknowledgement of the first node, which connects to the second node as its
+    /// predecessor. As the accepting end, forges an acknowledgement of the second node.
+    pub(super) fn forge_stream(&mut self, [from, to]: [usize; 2], side: Side) -> Vec<u8> {
+        let other = self.rng.index(self.nodes.len());
+        let [from, to, other] = [from, to, other].map(|at| self.nodes[at].own.id);
+        if side == 0 {
+            return self.forged_stream(from, to, other);
+        }
+        let sequence = self.draw_sequence();
+        encode(to, Message::TokenAck { sequence })
     }
 }

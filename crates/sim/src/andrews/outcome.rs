@@ -22,7 +22,7 @@ texts! {
         Panic "M6: a node crashes",
         Storm "M6: the datagrams never end",
         Valid "an invalid datagram is sent",
-        Forgery "a node that requires signatures gets a datagram that no node sent, or gets a datagram twice",
+        Forgery "a node that requires signatures gets a datagram or data that no node sent, or gets them twice",
         Ring "in the end: there is not one ring of all live nodes in time",
         Token "in the end: there is not exactly one token in time",
         Led "in the end: the largest live node is not coordinator in time",

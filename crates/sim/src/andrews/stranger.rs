@@ -123,6 +123,14 @@ impl World {
             return self.inject(from, to, encode(id, message).into());
         }
         let successor_id = self.nodes[node].own.id;
+        let says = self.forged_stream(id, successor_id, other);
+        self.nodes[node].own.process.forged_at = Some(self.now);
+        self.connect_from(from, node, says);
+    }
+
+    /// Returns the bytes of a predecessor that sends the token, an election or an acknowledgement. An election names
+    /// the node `other`.
+    pub(super) fn forged_stream(&mut self, id: u32, successor_id: u32, other: u32) -> Vec<u8> {
         let mut says = encode(id, Message::Successor { successor_id });
         let ids = [U32::new(other), U32::new(id)];
         let sequence = self.draw_sequence();
@@ -138,12 +146,11 @@ impl World {
             _ => Message::Token { sequence },
         };
         says.extend(encode(id, message));
-        self.nodes[node].own.process.forged_at = Some(self.now);
-        self.connect_from(from, node, says);
+        says
     }
 
     /// Returns a sequence near the existing sequences, or near the last sequence of a term.
-    fn draw_sequence(&mut self) -> u64 {
+    pub(super) fn draw_sequence(&mut self) -> u64 {
         let at = self.rng.index(self.len());
         let held = self.nodes[at].own.process.highest;
         let near = self.rng.pick(&[1, 10, 1 << 16, 1 << 17, 1 << 32]);

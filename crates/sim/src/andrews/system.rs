@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use ring_codec::andrews::{Election, Frame, Message};
 use ring_proto::andrews::{Andrews, Event, Job, Outcome};
-use ring_runtime::driver::Connections;
-use ring_runtime::driver::DatagramAddressing;
+use ring_runtime::driver::{Connections, DatagramAddressing};
 
 use super::clients::Clients;
 use super::database::TransactionFate;
@@ -19,11 +18,12 @@ use super::outcome::{Excuse, Rule, Stats};
 use super::schedule::{Fault, Schedule};
 use super::settings::FaultKind;
 use super::tables::Tables;
+use crate::kernel::checked_streams::{CheckedNetwork, NodeStreams};
 use crate::kernel::checks::Findings;
 use crate::kernel::datagram_log::datagram_log;
 use crate::kernel::simulation;
 use crate::kernel::stats::Count;
-use crate::kernel::streams::{ConnectionTable, Tcp};
+use crate::kernel::streams::{ConnectionTable, Side, Tcp};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
 
@@ -126,7 +126,7 @@ impl AndrewsSystem {
 
 impl System for AndrewsSystem {
     type Machine = Andrews;
-    type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
+    type Streams = NodeStreams;
     type Address = SocketAddr;
     type Label = Option<&'static str>;
     type Node = NodeData;
@@ -148,12 +148,21 @@ impl System for AndrewsSystem {
         DatagramAddressing::new(own.address)
     }
 
+    fn listener(own: &NodeData) -> Option<SocketAddr> {
+        Some(own.address)
+    }
+
+    fn forge_stream(sim: &mut World, ends: [usize; 2], side: Side) -> Vec<u8> {
+        sim.forge_stream(ends, side)
+    }
+
     fn listen(
         fabric: &Rc<RefCell<ConnectionTable<SocketAddr>>>,
         node: usize,
         own: &NodeData,
     ) -> Self::Streams {
-        Connections::new(Tcp::of(fabric, node, own.address, node_of), CONNECTIONS_MAX)
+        let tcp = Tcp::of(fabric, node, own.address, node_of);
+        Connections::new(CheckedNetwork::new(tcp, "board"), CONNECTIONS_MAX)
     }
 
     fn is_broadcast(_: &[u8], _: SocketAddr) -> bool {

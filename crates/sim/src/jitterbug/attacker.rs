@@ -1,10 +1,11 @@
-//! Datagrams with which an attacker breaks a segment without keys.
+//! Datagrams and connections with which an attacker breaks a segment without keys.
 
 use ring_codec::jitterbug::Message;
 
 use super::notation::broadcast;
 use super::stranger::{encode, token, tr1};
 use super::system::{JitterbugSystem, World};
+use crate::kernel::streams::Side;
 use crate::kernel::system;
 
 /// The increments of the id of a forged token.
@@ -39,5 +40,17 @@ impl World {
             to,
             bytes: bytes.into(),
         }
+    }
+
+    /// Forges the pass of a node's token, or of a token with a larger id, to the second node. As the accepting end,
+    /// forges the answer of a candidate with the same list.
+    pub(super) fn forge_stream(&mut self, [_, to]: [usize; 2], side: Side) -> Vec<u8> {
+        if side == 1 {
+            return encode(&Message::Tp3);
+        }
+        let owner = self.rng.index(self.nodes.len());
+        let step = self.rng.pick(&STEPS);
+        let id = self.nodes[owner].own.id.saturating_add(step);
+        self.forged_pass(to, id).unwrap_or_default()
     }
 }

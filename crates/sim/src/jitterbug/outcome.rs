@@ -22,7 +22,7 @@ texts! {
         Panic "Q5: a program crashes",
         Storm "Q5: the datagrams never end",
         Valid "an invalid datagram is sent",
-        Forgery "a node that requires signatures gets a datagram that no node sent, or gets a datagram twice",
+        Forgery "a node that requires signatures gets a datagram or data that no node sent, or gets them twice",
         Settled "eventually: there is not exactly one token in time after the faults",
         Replaced "Q8: a dead leader is not replaced in time",
         Merged "Q9: there is not exactly one token in time after a split",

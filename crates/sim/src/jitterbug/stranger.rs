@@ -177,9 +177,17 @@ impl World {
 
     pub(super) fn give_forged_token(&mut self, node: usize, claim: ForgedId) {
         let id = self.forged_id(claim);
-        let Some(hash) = self.machine(node).map(|it| it.snapshot().node_list_hash) else {
+        let Some(pass) = self.forged_pass(node, id) else {
             return;
         };
+        let mut says = self.offered_terms(id);
+        says.extend(pass);
+        self.admit(node, says, US, true, Ending::Finishes);
+    }
+
+    /// Returns the bytes with which a giver passes a token to a node; `None` if the node is dead.
+    pub(super) fn forged_pass(&mut self, node: usize, id: u32) -> Option<Vec<u8>> {
+        let node_list_hash = self.machine(node)?.snapshot().node_list_hash;
         let number = self.rng.below(1_000);
         let data = if self.system.data.computes {
             data::of(1 + number, self.system.data.padding)
@@ -187,16 +195,15 @@ impl World {
             number.to_string().into_bytes()
         };
         let token_id = token(id, true);
-        let mut says = self.offered_terms(id);
-        says.extend(encode(&Message::Tp1 {
+        let mut says = encode(&Message::Tp1 {
             token_id,
-            node_list_hash: hash,
-        }));
+            node_list_hash,
+        });
         says.extend(encode(&Message::Tp5 {
             token_id,
             data: &data,
         }));
-        self.admit(node, says, US, true, Ending::Finishes);
+        Some(says)
     }
 
     /// Connects a stranger that does not follow the protocol of a giver.

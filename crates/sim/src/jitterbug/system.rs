@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use ring_codec::jitterbug::Message;
 use ring_proto::jitterbug::{Event, Jitterbug, Options};
-use ring_runtime::driver::Connections;
-use ring_runtime::driver::DatagramAddressing;
+use ring_runtime::driver::{Connections, DatagramAddressing};
 
 use super::checks::Checks;
 use super::node::{HostInput, NodeData};
@@ -16,11 +15,12 @@ use super::notation::{broadcast, host_of, line, node_of};
 use super::outcome::{Rule, Stats};
 use super::schedule::{DataPlan, Fault};
 use super::settings::FaultKind;
+use crate::kernel::checked_streams::{CheckedNetwork, NodeStreams};
 use crate::kernel::datagram_log::datagram_log;
 use crate::kernel::kinds::Kind as _;
 use crate::kernel::simulation;
 use crate::kernel::stats::Count;
-use crate::kernel::streams::{ConnectionTable, Tcp};
+use crate::kernel::streams::{ConnectionTable, Side, Tcp};
 use crate::kernel::system::{Listens, Moment, Route, System};
 use crate::kernel::trace::Trace;
 
@@ -118,7 +118,7 @@ pub(super) const fn disturbs(kind: FaultKind) -> bool {
 
 impl System for JitterbugSystem {
     type Machine = Jitterbug;
-    type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
+    type Streams = NodeStreams;
     type Address = SocketAddr;
     type Label = Option<&'static str>;
     type Node = NodeData;
@@ -154,13 +154,21 @@ impl System for JitterbugSystem {
         }
     }
 
+    fn listener(own: &NodeData) -> Option<SocketAddr> {
+        Some(own.listener())
+    }
+
+    fn forge_stream(sim: &mut World, ends: [usize; 2], side: Side) -> Vec<u8> {
+        sim.forge_stream(ends, side)
+    }
+
     fn listen(
         fabric: &Rc<RefCell<ConnectionTable<SocketAddr>>>,
         node: usize,
         own: &NodeData,
     ) -> Self::Streams {
         let tcp = Tcp::of(fabric, node, own.address(), host_of).resetting();
-        Connections::new(tcp, CONNECTIONS_MAX)
+        Connections::new(CheckedNetwork::new(tcp, "jitterbug"), CONNECTIONS_MAX)
     }
 
     fn is_broadcast(_: &[u8], to: SocketAddr) -> bool {

@@ -9,6 +9,8 @@ use super::queue::{self, Event};
 use super::rng::Rng;
 use super::signed_link::{KIND_FROM_END, handshake_name};
 use super::simulation::Simulation;
+use super::stream_attacker::StreamAttacks;
+use super::streams::Carrier;
 use super::system::{Message, System};
 
 /// The number of the latest messages that the attacker keeps.
@@ -23,6 +25,7 @@ pub(super) struct Recordings<P, A> {
     messages: Kept<queue::Message<P, A>>,
     /// Challenges and answers.
     handshakes: Kept<queue::Message<P, A>>,
+    pub(super) streams: StreamAttacks,
 }
 
 /// A random selection of all items.
@@ -60,6 +63,7 @@ impl<P: Clone, A: Clone> Recordings<P, A> {
             latest: VecDeque::with_capacity(LATEST_MAX),
             messages: Kept::EMPTY,
             handshakes: Kept::EMPTY,
+            streams: StreamAttacks::default(),
         }
     }
 
@@ -106,8 +110,11 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Sends one message of the attacker.
+    /// Sends one message of the attacker. Often also attacks a connection.
     pub(super) fn attack(&mut self) {
+        if S::Streams::ANY && self.rng.chance(500) {
+            self.attack_stream();
+        }
         let Some(mut message) = self.pick_recorded() else {
             return;
         };

@@ -15,9 +15,12 @@ macro_rules! datagram_log {
             (to, Some(name))
         }
 
-        fn on_forgery(&mut self, moment: Moment, bytes: &[u8]) {
+        fn describe(bytes: &[u8]) -> String {
+            $line(bytes)
+        }
+
+        fn on_forgery(&mut self, moment: Moment, what: String) {
             let Moment { at, node } = moment;
-            let what = $line(bytes);
             self.$($findings).+.report(at, Some(node), Rule::Forgery, what);
         }
 

@@ -235,6 +235,9 @@ impl<S: System> Simulation<S> {
         });
         self.network.cuts.clear();
         self.network.captures = false;
+        if let Some(recordings) = &mut self.recordings {
+            recordings.streams.end();
+        }
         self.part(&[]);
     }
 

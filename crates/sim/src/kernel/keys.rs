@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use ring_runtime::driver::{Signer, TransmitBatch};
-use ring_trust::{Authenticator, Keyring, TRAILER_LEN};
+use ring_trust::{Authenticator, Keyring, StreamKeys, TRAILER_LEN};
 use serde::{Deserialize, Serialize};
 
 use super::kinds::FaultEffect;
 use super::node::Node;
 use super::rng::Rng;
 use super::simulation::{Simulation, TRANSMIT_BATCH};
+use super::streams::Carrier;
 use super::system::System;
 
 /// The keys in the configuration of a node.
@@ -146,14 +147,27 @@ impl<S: System> Simulation<S> {
             (Some(keyring), Some(signer)) => {
                 let authenticator = signer.authenticator_mut();
                 authenticator.set_keyring(&keyring, keys.unsigned);
+                self.set_stream_keys(at);
             }
             _ => self.renew_signer(at),
         }
         self.nodes[at].signature_len() != before
     }
 
+    /// Gives the keys of a node to its connections.
+    fn set_stream_keys(&mut self, at: usize) {
+        let Node { keys, streams, .. } = &mut self.nodes[at];
+        if let Some(streams) = streams {
+            streams.set_keys(match keys.keyring() {
+                Some(keyring) => StreamKeys::new(&keyring, keys.unsigned),
+                None => StreamKeys::none(),
+            });
+        }
+    }
+
     /// Makes the signer of a new process, or of a process that has got its first keys.
     pub(super) fn renew_signer(&mut self, at: usize) {
+        self.set_stream_keys(at);
         let keys = &self.nodes[at].keys;
         let Some(keyring) = keys.keyring() else {
             self.nodes[at].signer = None;

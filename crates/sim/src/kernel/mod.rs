@@ -5,6 +5,7 @@
 //! speed. Start with [`simulation`].
 
 mod attacker;
+pub mod checked_streams;
 pub(crate) mod checks;
 pub mod clock;
 pub mod conditions;
@@ -24,6 +25,7 @@ pub mod signed_link;
 pub mod simulation;
 pub mod stats;
 pub(crate) mod stranger;
+mod stream_attacker;
 mod stream_delivery;
 pub mod streams;
 pub mod system;

@@ -16,6 +16,8 @@ pub enum Stream {
     Added = 4,
     /// Random numbers for keys and for the attacker.
     Keys = 5,
+    /// Random numbers of the handshakes of encrypted connections.
+    Handshakes = 6,
 }
 
 /// A xoshiro256++ generator. This generator returns the same numbers in every version, and it needs no floating point.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::conditions::Network;
 use super::faults::{Fault, NetworkFault};
 use super::node::Node;
-use super::rng::Rng;
+use super::rng::{Rng, Stream};
 use super::schedule::Schedule;
 use super::simulation::Simulation;
 use super::system::System;
@@ -76,6 +76,11 @@ impl<S: System> Simulation<S> {
             sim.start_recording();
         }
         sim.set_first_keys(parts.keys);
+        {
+            let mut fabric = sim.fabric.borrow_mut();
+            fabric.seeds = Rng::new(parts.seed, Stream::Handshakes);
+            fabric.is_checked = schedule.has_keys();
+        }
         sim.schedule(parts.actions.into());
         sim
     }

@@ -215,7 +215,7 @@ impl<'a, S: System> SignedLink<'a, S> {
             let node = (moment.node, life);
             let is_legal = |from| signed.on_delivered(node, up_since, (from, bytes));
             if requires && !from.is_some_and(is_legal) {
-                system.on_forgery(moment, bytes);
+                system.on_forgery(moment, S::describe(bytes));
             }
         }
         signed.read.clear();

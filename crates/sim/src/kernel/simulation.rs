@@ -386,6 +386,7 @@ impl<S: System> Simulation<S> {
         }
         self.outgoing = outgoing;
         self.carry_streams(leaves);
+        self.report_forged_data(at);
         S::check_node(self, at);
         // A slow node needs no wake-up: it checks its connections when its loop iteration ends.
         if self.has_stream_work(at) && self.nodes[at].slow == 0 {

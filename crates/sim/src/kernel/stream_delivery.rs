@@ -6,7 +6,7 @@ use super::kinds::FaultEffect;
 use super::queue::Event;
 use super::simulation::Simulation;
 use super::streams::{Carrier, Pipe, Side, Step, StreamConditions, StreamFate};
-use super::system::{Listens, Peer, System};
+use super::system::{Listens, Moment, Peer, System};
 
 /// The interval, in nanoseconds, between two attempts to deliver a step that a split holds back.
 const RETRY_NANOS: u64 = 200_000_000;
@@ -44,6 +44,18 @@ impl<S: System> Simulation<S> {
         }
     }
 
+    /// Reports data of connections that the machine of a node must not have got.
+    pub(super) fn report_forged_data(&mut self, node: usize) {
+        if !S::Streams::ANY {
+            return;
+        }
+        let forgeries = std::mem::take(&mut self.fabric.borrow_mut().forgeries);
+        for what in forgeries {
+            let at = self.now;
+            self.system.on_forgery(Moment { at, node }, what.into());
+        }
+    }
+
     fn send(&mut self, leaves: u64, step: Step) {
         if let Step::Connect(pipe) = step {
             let fate = self.draw_fate();
@@ -52,7 +64,11 @@ impl<S: System> Simulation<S> {
         let (pipe, to) = step.place();
         let dribbles = self.fabric.borrow().pipes[pipe].fate.dribbles;
         match step {
-            Step::Data(_, _, bytes) if dribbles => {
+            Step::Data(_, _, mut bytes) => {
+                self.attack_data(leaves, pipe, to, &mut bytes);
+                if !dribbles {
+                    return self.push_step(leaves, Step::Data(pipe, to, bytes));
+                }
                 for byte in bytes {
                     self.push_step(leaves, Step::Data(pipe, to, vec![byte]));
                 }
@@ -213,6 +229,9 @@ impl<S: System> Simulation<S> {
     }
 
     fn on_connect(&mut self, pipe: usize) {
+        if self.answers_as_peer(pipe) {
+            return;
+        }
         let (at, fate, to) = {
             let fabric = self.fabric.borrow();
             let pipe = &fabric.pipes[pipe];

@@ -1,15 +1,19 @@
 //! Simulated TCP connections and their faults.
 //!
-//! The driver's [`Connections`] run over this network. So slots, partial reads and writes, and ends of connections
-//! behave as in the daemon. Everything that takes time is a [`Step`] among the simulation's events.
+//! The driver's [`Connections`](ring_runtime::driver::Connections) run over this network. So slots, partial reads and
+//! writes, and ends of connections behave as in the daemon. Everything that takes time is a [`Step`] among the
+//! simulation's events.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::fmt::Debug;
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
 
-use ring_runtime::driver::{Changed, Connection, Connections, Network, Streams};
+use ring_runtime::driver::{Changed, Connection, Network, Streams};
+use ring_trust::StreamKeys;
+
+use super::checked_streams::WrittenData;
+use super::rng::{Rng, Stream};
 
 /// The number of bytes that a connection holds between a writer and a reader.
 const WINDOW_BYTES: usize = 4096;
@@ -24,6 +28,9 @@ pub trait Carrier<P> {
 
     /// Whether the driver has work on its connections without a new event.
     fn is_due(&self) -> bool;
+
+    /// Replaces the keys of the connections.
+    fn set_keys(&mut self, keys: StreamKeys);
 }
 
 /// The connections of a system without connections.
@@ -40,18 +47,8 @@ impl<P> Carrier<P> for NoStreams {
     fn is_due(&self) -> bool {
         false
     }
-}
 
-impl<P: Copy + Debug> Carrier<P> for Connections<Tcp<P>, P> {
-    const ANY: bool = true;
-
-    fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
-        Some(self)
-    }
-
-    fn is_due(&self) -> bool {
-        Streams::is_due(self)
-    }
+    fn set_keys(&mut self, _: StreamKeys) {}
 }
 
 /// The faults of connections that are made after these faults were set. Rates are per thousand.
@@ -87,7 +84,7 @@ pub(super) struct StreamFate {
 }
 
 /// An end of a connection: 0 connects, 1 accepts.
-pub(super) type Side = usize;
+pub type Side = usize;
 
 /// A step of a connection that takes time. The first field is the connection. If the second field is a number, the step
 /// arrives at this end.
@@ -164,6 +161,8 @@ pub(super) struct Pipe<P> {
     pub(super) broken: bool,
     /// The end at which an end of file arrived too early. No more bytes arrive at this end.
     pub(super) halved: Option<Side>,
+    /// The data that each end has written before the encryption, if the run has keys.
+    pub(super) written: [WrittenData; 2],
 }
 
 impl<P> Pipe<P> {
@@ -180,6 +179,7 @@ impl<P> Pipe<P> {
             ended: 0,
             broken: false,
             halved: None,
+            written: Default::default(),
         }
     }
 }
@@ -197,6 +197,14 @@ pub struct ConnectionTable<P> {
     /// The time, in nanoseconds, after which a kernel gives up a connection without acknowledgements. If the time is
     /// `None`, a kernel never gives up.
     pub ack_timeout: Option<u64>,
+    /// The random numbers of the handshakes.
+    pub(super) seeds: Rng,
+    /// Whether a node of the run has keys.
+    pub(super) is_checked: bool,
+    /// For each node: whether its machine must not get data of connections without encryption.
+    pub(super) requires_encryption: Vec<bool>,
+    /// Data that the machine of the running node must not have got.
+    pub(super) forgeries: Vec<&'static str>,
 }
 
 impl<P> Default for ConnectionTable<P> {
@@ -208,6 +216,10 @@ impl<P> Default for ConnectionTable<P> {
             to_accept: Vec::new(),
             steps: Vec::new(),
             ack_timeout: None,
+            seeds: Rng::new(0, Stream::Handshakes),
+            is_checked: false,
+            requires_encryption: Vec::new(),
+            forgeries: Vec::new(),
         }
     }
 }
@@ -218,6 +230,15 @@ impl<P> ConnectionTable<P> {
         self.changed.resize_with(nodes, VecDeque::new);
         self.to_accept.resize_with(nodes, VecDeque::new);
         self.addresses.resize_with(nodes, || None);
+        self.requires_encryption.resize(nodes, false);
+    }
+
+    pub(super) fn draw_seed(&mut self) -> [u8; 32] {
+        let mut seed = [0; 32];
+        for part in seed.as_chunks_mut().0 {
+            *part = self.seeds.draw().to_be_bytes();
+        }
+        seed
     }
 
     /// Records a change at an end, and returns the node that must handle it.
@@ -273,11 +294,11 @@ impl<P> ConnectionTable<P> {
 /// One node's access to the connections.
 #[derive(Debug, Clone)]
 pub struct Tcp<P> {
-    node: usize,
+    pub(super) node: usize,
     /// The address from which the node connects.
     own: P,
     resets: bool,
-    fabric: Rc<RefCell<ConnectionTable<P>>>,
+    pub(super) fabric: Rc<RefCell<ConnectionTable<P>>>,
     /// Returns the node with this address; `None` if no node has the address.
     node_of: fn(P) -> Option<usize>,
 }
@@ -310,9 +331,9 @@ impl<P: Copy> Tcp<P> {
 /// An end of a connection.
 #[derive(Debug)]
 pub struct Socket<P> {
-    fabric: Rc<RefCell<ConnectionTable<P>>>,
-    pipe: usize,
-    side: Side,
+    pub(super) fabric: Rc<RefCell<ConnectionTable<P>>>,
+    pub(super) pipe: usize,
+    pub(super) side: Side,
 }
 
 impl<P: Copy> Network<P> for Tcp<P> {

@@ -10,7 +10,7 @@ use ring_runtime::driver::Addressing;
 use super::queue;
 use super::simulation::Simulation;
 use super::stats::Count;
-use super::streams::{Carrier, ConnectionTable};
+use super::streams::{Carrier, ConnectionTable, Side};
 
 /// The address of a system's peer.
 pub type Peer<S> = <<S as System>::Machine as Machine>::Peer;
@@ -150,14 +150,29 @@ pub trait System: Sized {
     /// Records that a node read a message that had waited for `age`.
     fn on_read(&mut self, moment: Moment, bytes: &[u8], age: Duration);
 
-    /// Reports a violation: a machine that requires signatures got a message that no node sent, or got it again.
-    fn on_forgery(&mut self, moment: Moment, bytes: &[u8]);
+    /// Formats a message as one line.
+    fn describe(bytes: &[u8]) -> String;
+
+    /// Reports a violation: a machine that requires signatures got a message or data that no node sent, or got them
+    /// again.
+    fn on_forgery(&mut self, moment: Moment, what: String);
 
     /// Changes the message to another sender or destination. The addresses belong to nodes of the simulation.
     fn readdress(sim: &mut Simulation<Self>, message: &mut Message<Self>);
 
     /// Updates the destination of a message after its bytes have changed.
     fn update_destination(_message: &mut Message<Self>) {}
+
+    /// Returns the address at which a node accepts connections; `None` if the system has no connections.
+    fn listener(_own: &Self::Node) -> Option<Peer<Self>> {
+        None
+    }
+
+    /// Makes the bytes of one side of a connection with which an attacker would break the system, if nodes accepted
+    /// them. `ends` are the nodes that connect and accept.
+    fn forge_stream(_sim: &mut Simulation<Self>, _ends: [usize; 2], _side: Side) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// Makes a message with which an attacker would break the system, if nodes accepted it. The attacker has heard
     /// another message.

@@ -243,9 +243,12 @@ impl<M: Inspect> System for Lab2System<M> {
         }
     }
 
-    fn on_forgery(&mut self, moment: Moment, bytes: &[u8]) {
+    fn describe(bytes: &[u8]) -> String {
+        line(bytes)
+    }
+
+    fn on_forgery(&mut self, moment: Moment, what: String) {
         let Moment { at, node } = moment;
-        let what = line(bytes);
         self.checks.report(at, Some(node), Rule::Forgery, what);
     }
 
