@@ -22,7 +22,7 @@ pub(crate) struct Copy {
 /// For Lab2, only the state machine is copied. Its driver, simulator and checker accept any state machine. The
 /// simulators of the other systems, and the model of the token service, name the type of one state machine. So the
 /// build also copies the simulators and the model.
-pub(crate) const COPIES: [Copy; 11] = [
+pub(crate) const COPIES: [Copy; 12] = [
     Copy {
         from: "proto/src/lab2/",
         to: "machine",
@@ -122,6 +122,8 @@ pub(crate) const COPIES: [Copy; 11] = [
         renames: &[
             ("crate::", "crate::trust::"),
             ("#[cfg_attr(test, derive(Clone))]", "#[derive(Clone)]"),
+            // The copy always has encrypted streams.
+            ("#[cfg(feature = \"streams\")]", ""),
         ],
         shared: &[],
     },
@@ -132,6 +134,12 @@ pub(crate) const COPIES: [Copy; 11] = [
             ("ring_trust::", "crate::trust::"),
             ("#[cfg_attr(test, derive(Clone))]", "#[derive(Clone)]"),
         ],
+        shared: &[],
+    },
+    Copy {
+        from: "crates/trust/src/stream_attack_tests/world/",
+        to: "stream_attack",
+        renames: &[("ring_trust::", "crate::trust::")],
         shared: &[],
     },
     Copy {
@@ -264,6 +272,7 @@ pub(crate) fn modules(out: &Path) -> String {
         ("andrews", "andrews"),
         ("trust", "trust"),
         ("attack", "attack"),
+        ("stream_attack", "stream_attack"),
     ];
     let copied_simulators = [
         ("sim/kernel", "kernel"),

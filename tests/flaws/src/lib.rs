@@ -113,6 +113,14 @@ impl Flaw {
         attack::World::run(input)
     }
 
+    /// Makes the steps of an attack on an encrypted stream. The input describes the steps.
+    ///
+    /// # Errors
+    /// Returns the effect of the attack.
+    pub fn attack_stream(&self, input: &[u8]) -> Result<(), &'static str> {
+        stream_attack::World::run(input)
+    }
+
     /// Runs a kept schedule of Jitterbug with this flaw. Returns `None` if the text is not a valid schedule.
     pub fn replay_jitterbug(&self, schedule: &str) -> Option<segment::Outcome> {
         let schedule: sim::jitterbug::Schedule = serde_json::from_str(schedule).ok()?;

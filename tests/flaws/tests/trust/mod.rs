@@ -1,4 +1,5 @@
-//! Random attacks detect every flaw of the signatures. Nodes without a flaw withstand the same attacks.
+//! Random attacks detect every flaw of the signatures and of the encrypted streams. Nodes without a flaw withstand the
+//! same attacks.
 
 use ring_flaws::Flaw;
 use ring_model::{Findings, findings};
@@ -43,27 +44,30 @@ fn attack(seed: u64) -> Vec<u8> {
     (0..len).map(|_| rng.draw().to_be_bytes()[0]).collect()
 }
 
+/// Makes the steps of an attack. Returns its effect.
+type Attack = fn(&Flaw, &[u8]) -> Result<(), &'static str>;
+
 /// Tries attacks until one has the effect `says`.
-fn caught(findings: &mut Findings, name: &str, says: &str) {
+fn caught(findings: &mut Findings, name: &str, try_attack: Attack, says: &str) {
     let flaw = crate::break_rule(name);
     let found = (0..ATTACKS).find(|&seed| {
-        let effect = flaw.attack(&attack(seed)).err();
+        let effect = try_attack(&flaw, &attack(seed)).err();
         effect.is_some_and(|effect| effect.contains(says))
     });
     drop(flaw);
     let seed = found.unwrap_or_else(|| panic!("{name} is not detected in {ATTACKS} attacks"));
-    let sound = Flaw::none().attack(&attack(seed));
-    assert_eq!(sound, Ok(()), "the original signatures, attack {seed}");
+    let sound = try_attack(&Flaw::none(), &attack(seed));
+    assert_eq!(sound, Ok(()), "the original code, attack {seed}");
     findings.note(format_args!("{name}: attack {seed}: {says}"));
 }
 
 macro_rules! found_by_attacks {
-    ($($name:ident $says:literal;)*) => {
+    ($($name:ident $attack:ident $says:literal;)*) => {
         $(
             #[test]
             fn $name() {
                 let mut findings = findings!(concat!("trust::", stringify!($name)));
-                caught(&mut findings, stringify!($name), $says);
+                caught(&mut findings, stringify!($name), Flaw::$attack, $says);
                 findings.keep().expect("the findings are written");
             }
         )*
@@ -80,21 +84,24 @@ macro_rules! found_by_attacks {
 }
 
 found_by_attacks! {
-    addresses_uncovered "took a message of another node";
-    any_nonce_proves "of a boot that is not proven";
-    mac_unchecked "delivered a forged message";
-    nonce_answered_twice "of an earlier boot";
-    nonce_without_end "of a boot that is not proven";
-    old_boot_stays_proven "of a boot that is not proven";
-    one_key_for_all_kinds "forged";
-    one_nonce_for_all "of a boot that is not proven";
-    replayed_in_window "delivered a message twice";
-    silence_without_end "signed long ago";
-    stale_accepted "signed long ago";
-    stale_unchallenged "although the attacker stopped";
-    window_before_mac "although the attacker stopped";
-    window_begins_empty "of a boot that is not proven";
-    window_forgets_its_past "delivered a message twice";
+    addresses_uncovered attack "took a message of another node";
+    any_nonce_proves attack "of a boot that is not proven";
+    mac_unchecked attack "delivered a forged message";
+    nonce_answered_twice attack "of an earlier boot";
+    nonce_without_end attack "of a boot that is not proven";
+    old_boot_stays_proven attack "of a boot that is not proven";
+    one_key_for_all_kinds attack "forged";
+    one_nonce_for_all attack "of a boot that is not proven";
+    replayed_in_window attack "delivered a message twice";
+    silence_without_end attack "signed long ago";
+    stale_accepted attack "signed long ago";
+    stale_unchallenged attack "although the attacker stopped";
+    stream_initiator_unproven attack_stream "a peer that has no key";
+    stream_refusal_accepted attack_stream "accepted an unencrypted stream";
+    stream_seed_unused attack_stream "a peer that has no key";
+    window_before_mac attack "although the attacker stopped";
+    window_begins_empty attack "of a boot that is not proven";
+    window_forgets_its_past attack "delivered a message twice";
 }
 
 #[test]
@@ -104,6 +111,7 @@ fn nodes_without_a_flaw_withstand_all_attacks() {
     let sound = Flaw::none();
     for seed in 0..COUNT {
         assert_eq!(sound.attack(&attack(seed)), Ok(()), "attack {seed}");
+        assert_eq!(sound.attack_stream(&attack(seed)), Ok(()), "attack {seed}");
     }
     findings.note(format_args!("{COUNT} attacks"));
     findings.keep().expect("the findings are written");
