@@ -39,6 +39,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use contest::{Lock, median, micros, percentile};
+use floor::Waiting;
 use real::client::Client;
 use real::daemon::Daemon;
 use real::fabric::{Fabric, Kind};
@@ -161,8 +162,9 @@ fn measure_all(
     };
     let mut samples = vec![Vec::new(); options.ringd.len()];
     for _ in 0..options.pairs {
-        let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?.p50;
-        let rested = floor::measure(&fabric, &start, time, REST_TIME)?.p50;
+        let floor = floor::measure(&fabric, &start, time, Waiting::Sleep)?.p50;
+        let pause = Waiting::SleepAfterPause(REST_TIME);
+        let rested = floor::measure(&fabric, &start, time, pause)?.p50;
         for (ringd, samples) in options.ringd.iter().zip(&mut samples) {
             let daemons = Daemon::ring(&start, &fabric.places, ringd, &[])?;
             let sample = measure(&daemons, time)?;

@@ -1,6 +1,7 @@
 //! Measures the floor: programs that only pass a frame around a ring.
 
 use std::env;
+use std::hint;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::process::{Child, Stdio};
@@ -38,16 +39,27 @@ pub(crate) struct Station {
     /// Measured time, set only for the first station. The first station starts the frame, reads the clock once per
     /// rotation, and ends the run after this time.
     time: Option<Duration>,
-    /// Pause before each rotation. During the pause, idle processors fall asleep.
-    rest: Duration,
+    waiting: Waiting,
 }
 
-/// Measures the floor for about `time`, with `rest` before each rotation.
+/// The way in which the stations wait for the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Waiting {
+    /// The stations sleep until the frame arrives.
+    Sleep,
+    /// The stations sleep, and the first station pauses for this time before each rotation. During the pause, idle
+    /// processors fall asleep.
+    SleepAfterPause(Duration),
+    /// The stations never sleep.
+    Spin,
+}
+
+/// Measures the floor for about `time`.
 pub(crate) fn measure(
     fabric: &Fabric,
     start: &Start,
     time: Duration,
-    rest: Duration,
+    waiting: Waiting,
 ) -> Result<Figures> {
     let places = &fabric.places;
     let mut stations = Vec::with_capacity(places.len());
@@ -57,7 +69,7 @@ pub(crate) fn measure(
             mac: places[at].mac().octets(),
             next: places[(at + 1) % places.len()].mac().octets(),
             time: (at == 0).then_some(time),
-            rest,
+            waiting,
         };
         let orders = serde_json::to_string(&station)?;
         let child = start.spawn(at, &places[at], &env::current_exe()?, |command| {
@@ -123,7 +135,7 @@ impl Station {
         out.flush()?;
         let Some(time) = self.time else {
             loop {
-                pass(&mut poller, &socket, &frame)?;
+                self.pass(&mut poller, &socket, &frame)?;
             }
         };
         let figures = self.run_first(&mut poller, &socket, &frame, time)?;
@@ -170,20 +182,20 @@ impl Station {
         send_frame(socket, frame)?;
         let warm = Instant::now() + WARM_UP_TIME;
         while Instant::now() < warm {
-            pass(poller, socket, frame)?;
+            self.pass(poller, socket, frame)?;
         }
         let start = Instant::now();
         let mut last = start;
         let mut rested = Duration::ZERO;
         while last < start + time {
-            await_frame(poller, socket)?;
+            self.await_frame(poller, socket)?;
             let now = Instant::now();
             let rotation = now.duration_since(last);
             rotations.record(rotation);
             count += 1;
             last = now;
-            if !self.rest.is_zero() {
-                thread::sleep(self.rest);
+            if let Waiting::SleepAfterPause(pause) = self.waiting {
+                thread::sleep(pause);
                 last = Instant::now();
                 rested += last.duration_since(now);
             }
@@ -197,24 +209,26 @@ impl Station {
             count,
         ))
     }
-}
 
-/// Receives the frame and sends it on.
-#[inline]
-fn pass(poller: &mut Poller, socket: &OwnedFd, frame: &[u8]) -> Result<()> {
-    await_frame(poller, socket)?;
-    send_frame(socket, frame)
-}
+    /// Receives the frame and sends it on.
+    #[inline]
+    fn pass(&self, poller: &mut Poller, socket: &OwnedFd, frame: &[u8]) -> Result<()> {
+        self.await_frame(poller, socket)?;
+        send_frame(socket, frame)
+    }
 
-#[inline]
-fn await_frame(poller: &mut Poller, socket: &OwnedFd) -> Result<()> {
-    let mut buf = [0; FRAME_LEN_MAX];
-    loop {
-        poller.wait(None)?;
-        match recv(socket.as_raw_fd(), &mut buf, MsgFlags::MSG_DONTWAIT) {
-            Ok(_) => return Ok(()),
-            Err(Errno::EAGAIN) => {}
-            Err(error) => return Err(error).context("cannot receive"),
+    #[inline]
+    fn await_frame(&self, poller: &mut Poller, socket: &OwnedFd) -> Result<()> {
+        let mut buf = [0; FRAME_LEN_MAX];
+        loop {
+            if self.waiting != Waiting::Spin {
+                poller.wait(None)?;
+            }
+            match recv(socket.as_raw_fd(), &mut buf, MsgFlags::MSG_DONTWAIT) {
+                Ok(_) => return Ok(()),
+                Err(Errno::EAGAIN) => hint::spin_loop(),
+                Err(error) => return Err(error).context("cannot receive"),
+            }
         }
     }
 }

@@ -15,6 +15,7 @@
 //!
 //! ```text
 //! cargo bench --bench token_pass
+//! cargo bench --bench token_pass -- --busy-poll auto --placement apart pair-2
 //! cargo bench --bench token_pass -- --pairs 15 --time 2s --placement together bridge-8
 //! ```
 
@@ -31,6 +32,7 @@ use anyhow::Result;
 use clap::Parser;
 
 use figures::{Figures, Row};
+use floor::Waiting;
 use real::fabric::{Fabric, Kind};
 use real::start::{Placement, Start};
 
@@ -49,6 +51,9 @@ struct Options {
     /// Command that starts every station, such as `chrt --fifo 1` on a busy machine.
     #[arg(long, default_value = "")]
     through: String,
+    /// Value of --busy-poll for each ringd. On different CPUs, the stations of the floor then spin.
+    #[arg(long)]
+    busy_poll: Option<String>,
     /// Another build of `ringd` (may be repeated), to compare builds. Each build gets one line.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
     ringd: Vec<PathBuf>,
@@ -109,10 +114,17 @@ fn measure(
         through: through.collect(),
     };
     let mut pairs: Vec<Vec<(Figures, Figures)>> = vec![Vec::new(); options.ringd.len()];
+    let busy_poll = options.busy_poll.as_deref();
+    // On one CPU, a station that spins keeps the other stations from running.
+    let spins = busy_poll.is_some() && placement == Placement::Apart;
+    let waiting = if spins { Waiting::Spin } else { Waiting::Sleep };
     for _ in 0..options.pairs {
-        let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?;
+        let floor = floor::measure(&fabric, &start, time, waiting)?;
         for (ringd, pairs) in options.ringd.iter().zip(&mut pairs) {
-            pairs.push((floor, ring::measure(&fabric, &start, ringd, time)?));
+            pairs.push((
+                floor,
+                ring::measure(&fabric, &start, ringd, time, busy_poll)?,
+            ));
         }
     }
     Ok(pairs.iter().map(|pairs| Row::new(pairs)).collect())

@@ -16,8 +16,16 @@ pub(crate) fn measure(
     start: &Start,
     ringd: &Path,
     time: Duration,
+    busy_poll: Option<&str>,
 ) -> Result<Figures> {
-    let daemons = Daemon::ring(start, &fabric.places, ringd, &["--idle-hold", "0ms"])?;
+    let mut options = vec!["--idle-hold", "0ms"];
+    options.extend(
+        busy_poll
+            .map(|value| ["--busy-poll", value])
+            .into_iter()
+            .flatten(),
+    );
+    let daemons = Daemon::ring(start, &fabric.places, ringd, &options)?;
     let first = &daemons[0];
     let (from, began) = first.timed_status()?;
     thread::sleep(time);

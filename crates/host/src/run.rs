@@ -125,10 +125,7 @@ impl Host {
         self.log_limits();
         let mut daemon = Daemon {
             program: self.program,
-            cycle: EventLoop {
-                driver,
-                waiting: self.waiting,
-            },
+            cycle: EventLoop::new(driver, self.waiting, system.busy_poll()),
             jobs: None,
             signals: self.signals,
             server: self.server,
@@ -475,6 +472,7 @@ impl<S: System> Daemon<S> {
             self.loop_health.report_lost_holds(self.log.lost_holds());
             self.server.check_sockets();
             log_denied_call();
+            self.system.note_busy_poll(self.cycle.busy_poll_work());
             self.system.on_second(now);
         }
         let now = now.monotonic;

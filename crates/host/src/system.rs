@@ -9,6 +9,7 @@ use ring_control::{Reply, Request, SystemRequest};
 use ring_proto::Machine;
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::{Environment, Link, Observe, Store};
+use ring_runtime::{BusyPoll, BusyPollWork};
 
 use super::jobs::Task;
 use super::observe::LogOutput;
@@ -86,6 +87,14 @@ pub trait System: Sized {
     /// Returns the task that does the machine's jobs; `None` if the machine has no jobs. The host calls this method
     /// once.
     fn task(&mut self) -> Option<Self::Task>;
+
+    /// Returns the time for which the loop looks for messages before it sleeps. The host calls this method once.
+    fn busy_poll(&self) -> BusyPoll {
+        BusyPoll::Never
+    }
+
+    /// Notes how much the loop has polled since its start. The host calls this method about once per second.
+    fn note_busy_poll(&mut self, _work: BusyPollWork) {}
 
     /// Registers descriptors with the loop:
     ///

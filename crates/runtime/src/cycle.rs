@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::busy_poll::{BusyPoll, BusyPollWork, BusyPolling};
 use crate::clock;
 use crate::driver::{Driver, Environment, Link, Observe, Store};
 use ring_proto::Machine;
@@ -16,9 +17,24 @@ pub struct EventLoop<M: Machine> {
     pub driver: Driver<M>,
     /// Descriptors and timer for which the loop waits.
     pub waiting: Reactor,
+    polling: BusyPolling,
 }
 
 impl<M: Machine> EventLoop<M> {
+    /// Makes a loop.
+    pub fn new(driver: Driver<M>, waiting: Reactor, busy_poll: BusyPoll) -> Self {
+        Self {
+            driver,
+            waiting,
+            polling: BusyPolling::new(busy_poll),
+        }
+    }
+
+    /// Returns the work of polling since the start.
+    pub const fn busy_poll_work(&self) -> BusyPollWork {
+        self.polling.work()
+    }
+
     /// Waits until a descriptor is ready, the machine's deadline passes, or the time `until` is reached. Returns the
     /// ready descriptors and the time.
     ///
@@ -26,18 +42,67 @@ impl<M: Machine> EventLoop<M> {
     /// Fails if a system call fails.
     pub fn wait<L: Link<M::Peer>>(
         &mut self,
-        link: Option<&mut L>,
+        mut link: Option<&mut L>,
         until: Option<Instant>,
     ) -> Result<(ReadyKeys, Now), SystemCallError> {
-        let streams = link.and_then(Link::streams);
+        let streams = link.as_deref_mut().and_then(Link::streams);
         let deadline = if streams.is_some_and(|streams| streams.is_due()) {
             Some(Instant::default())
         } else {
             [self.driver.deadline(), until].into_iter().flatten().min()
         };
+        if let Some((link, end)) = link.zip(self.polling.until())
+            && let Some(found) = self.poll(link, deadline, end)?
+        {
+            return Ok(found);
+        }
         let ready = self.waiting.wait(deadline)?;
         // Reading the clocks takes a hundredth of the time of a hop, so one reading per iteration is enough.
-        Ok((ready, clock::now()))
+        let now = clock::now();
+        if ready.has(LINK) {
+            self.polling.on_message(now.monotonic);
+        }
+        Ok((ready, now))
+    }
+
+    /// Looks for messages until `end`, without sleeping. Returns `None` if the loop must sleep.
+    fn poll<L: Link<M::Peer>>(
+        &mut self,
+        link: &L,
+        deadline: Option<Instant>,
+        end: Instant,
+    ) -> Result<Option<(ReadyKeys, Now)>, SystemCallError> {
+        let mut now = clock::now();
+        let began = now.monotonic;
+        let sleeps_from = deadline.map_or(end, |deadline| deadline.min(end));
+        if began >= sleeps_from {
+            return Ok(None);
+        }
+        while now.monotonic < sleeps_from {
+            let mut ready = ReadyKeys::default();
+            if self.polling.must_look_at_others(now.monotonic) {
+                ready = self.waiting.look()?;
+                self.polling.on_looked_at_others(now.monotonic);
+            }
+            let is_found = ready.is_empty() && self.polling.look(|| link.has_message());
+            now = clock::now();
+            if is_found {
+                ready = ReadyKeys::ONLY_LINK;
+                self.polling.on_found();
+            }
+            if ready.has(LINK) {
+                self.polling.on_message(now.monotonic);
+            }
+            if !ready.is_empty() {
+                self.polling.on_polled(began, now.monotonic);
+                return Ok(Some((ready, now)));
+            }
+        }
+        self.polling.on_polled(began, now.monotonic);
+        if now.monotonic >= end {
+            self.polling.on_given_up();
+        }
+        Ok(None)
     }
 
     /// Handles the timeouts and the events of connections. If `ready` contains the link, first handles the link's

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
+use crate::busy_poll::BusyPoll;
 use crate::clock;
 use crate::driver::{Driver, Environment, Link, Observe, Store};
 use ring_proto::Machine;
@@ -56,7 +57,7 @@ where
     pub fn new(driver: Driver<M>, store: S, observer: O) -> Result<Self, SystemCallError> {
         let waiting = Reactor::new()?;
         Ok(Self {
-            cycle: EventLoop { driver, waiting },
+            cycle: EventLoop::new(driver, waiting, BusyPoll::Never),
             link: None,
             store,
             observer,

@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)]
 
+mod busy_poll;
 pub mod clock;
 mod cycle;
 pub mod driver;
@@ -16,6 +17,7 @@ mod random;
 pub mod wait;
 pub mod worker;
 
+pub use busy_poll::{BusyPoll, BusyPollWork};
 pub use cycle::EventLoop;
 pub use errand::{MachineRunner, StepResult};
 pub use random::{random, random_bytes};

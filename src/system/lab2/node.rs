@@ -19,6 +19,7 @@ use ring_proto::time::{Instant, Now};
 use ring_recording::Recorded;
 use ring_runtime::driver::Environment;
 use ring_runtime::wait::{LINK, Reactor};
+use ring_runtime::{BusyPoll, BusyPollWork};
 use tracing::info;
 
 use super::attachment::{Link, LinkChange};
@@ -84,6 +85,17 @@ impl System for Node {
 
     fn task(&mut self) -> Option<NoTask<Command>> {
         None
+    }
+
+    fn busy_poll(&self) -> BusyPoll {
+        self.environment.configured.options().busy_poll
+    }
+
+    fn note_busy_poll(&mut self, work: BusyPollWork) {
+        if self.busy_poll() != BusyPoll::Never {
+            let tally = &mut self.environment.all_observers.observers.tally;
+            tally.set_busy_poll(work);
+        }
     }
 
     /// Registers the interface watch and the thread for recordings. `poll_network` registers the socket.

@@ -10,11 +10,15 @@ use ring_control::{CONTROL_DIR, NodeName};
 use ring_host::LogFormat;
 use ring_host::trust::KeyOptions;
 use ring_proto::lab2::{ConstantError, Constants, FOREVER};
-use ring_text::parse_duration;
+use ring_runtime::BusyPoll;
+use ring_text::{format_duration, parse_duration};
 
 use crate::system::STATE_DIR;
 use crate::system::interface::InterfaceRequest;
 use crate::system::values::{parse_count, parse_hook_timeout};
+
+/// The maximum time of polling after a frame.
+const BUSY_POLL_MAX: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = concat!(
     "\
@@ -246,6 +250,21 @@ pub struct Options {
     #[arg(long, value_name = "GRADE", default_value = "alone", value_parser = parse_grade)]
     pub require: Grade,
 
+    /// Look for frames this long before sleeping
+    ///
+    /// A daemon that sleeps must be woken for each frame, and this takes longer than the rest of a hop. A daemon that
+    /// polls needs no wake-up, but uses a whole processor for DURATION after each frame. With auto, the daemon polls
+    /// only while frames follow each other without a pause. This happens while the token never rests, or while programs
+    /// pass a lock on. If the token rests, auto costs nothing. The status shows the time of polling.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "off",
+        allow_hyphen_values = true,
+        value_parser = parse_busy_poll
+    )]
+    pub busy_poll: BusyPoll,
+
     /// The options for signed messages.
     #[command(flatten)]
     pub keys: KeyOptions,
@@ -410,6 +429,22 @@ fn parse_preference(text: &str) -> Result<u8, String> {
         .map_err(|_| "not a preference: give a whole number from 0 to 255".to_owned())
 }
 
+fn parse_busy_poll(text: &str) -> Result<BusyPoll, String> {
+    let duration = match text {
+        "off" => return Ok(BusyPoll::Never),
+        "auto" => return Ok(BusyPoll::Auto),
+        text => parse_duration(text).map_err(|why| format!("{why}; or auto, or off"))?,
+    };
+    match duration {
+        Duration::ZERO => Ok(BusyPoll::Never),
+        _ if duration > BUSY_POLL_MAX => Err(format!(
+            "longer than {}: the daemon would never sleep",
+            format_duration(BUSY_POLL_MAX)
+        )),
+        _ => Ok(BusyPoll::For(duration)),
+    }
+}
+
 fn parse_idle_hold(text: &str) -> Result<Duration, String> {
     match text {
         "forever" => Ok(FOREVER),
@@ -424,6 +459,7 @@ mod tests {
     use super::Options;
     use clap::{CommandFactory, Parser};
     use ring_host::LogFormat;
+    use ring_runtime::BusyPoll;
     use std::path::Path;
     use std::time::Duration;
 
@@ -513,6 +549,21 @@ mod tests {
         assert!(parse(&["eth0", "--heartbeat", "forever"]).is_err());
         let constants = parse(&["eth0", "--idle-hold", "25h"]).unwrap().constants();
         assert!(constants.check().is_err());
+    }
+
+    #[test]
+    fn a_time_of_polling_may_be_off_or_auto() {
+        let polls = |text: &str| parse(&["eth0", "--busy-poll", text]).map(|it| it.busy_poll);
+        assert_eq!(parse(&["eth0"]).unwrap().busy_poll, BusyPoll::Never);
+        assert_eq!(polls("off"), Ok(BusyPoll::Never));
+        assert_eq!(polls("0us"), Ok(BusyPoll::Never));
+        assert_eq!(polls("auto"), Ok(BusyPoll::Auto));
+        let microseconds = Duration::from_micros(50);
+        assert_eq!(polls("50us"), Ok(BusyPoll::For(microseconds)));
+        for (text, expected) in [("2s", "longer than 1s"), ("on", "or auto, or off")] {
+            let error = polls(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
     }
 
     #[test]

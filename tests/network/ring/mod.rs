@@ -3,9 +3,16 @@
 mod faults;
 mod formation;
 mod loss;
+mod polling;
 
 use ring_segment::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
-    [formation::tests(), faults::tests(), loss::tests()].concat()
+    [
+        formation::tests(),
+        faults::tests(),
+        loss::tests(),
+        polling::tests(),
+    ]
+    .concat()
 }

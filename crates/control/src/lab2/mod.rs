@@ -14,8 +14,8 @@ pub use named_lock::{LockMode, NamedLockRequest, NamedLockStatus};
 pub use request::{OnceRequest, PauseRequest, PendingReason, RingRequest};
 pub use ring_name::{parse_ethertype, parse_ring_name, ring_name, split_ring_name};
 pub use status::{
-    ClientStatus, ConstantsStatus, Counters, HolderStatus, LockTotals, MemberStatus, PauseStatus,
-    QuorumStatus, RunStatus, Status, TokenStatus,
+    BusyPollCounters, ClientStatus, ConstantsStatus, Counters, HolderStatus, LockTotals,
+    MemberStatus, PauseStatus, QuorumStatus, RunStatus, Status, TokenStatus,
 };
 pub use survey::{
     MeasureRequest, MemberMeasurement, MemberReport, PairMeasurement, PairReceiver, PairSender,

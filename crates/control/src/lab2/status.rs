@@ -363,4 +363,18 @@ pub struct Counters {
     pub table_full: u64,
     /// The number of late wake-ups of the event loop.
     pub late_wake_ups: u64,
+    /// The work of `--busy-poll`. Absent if the daemon does not poll.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_poll: Option<BusyPollCounters>,
+}
+
+/// The work of `--busy-poll`, up to one second old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BusyPollCounters {
+    /// Time that the daemon spent polling, in nanoseconds.
+    pub time_ns: u64,
+    /// The number of times at which polling found a frame.
+    pub found: u64,
+    /// The number of times at which the daemon polled, found no frame and slept.
+    pub given_up: u64,
 }

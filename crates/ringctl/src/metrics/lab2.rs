@@ -56,6 +56,12 @@ metrics! {
         "Members that did not fit into the table of members.";
     LATE_WAKE_UPS Counter "ringd_late_wake_ups" []
         "Wake-ups of the daemon that were too late.";
+    BUSY_POLL_TIME SecondsTotal "ringd_busy_poll" []
+        "Time that the daemon spent polling (--busy-poll).";
+    BUSY_POLL_FOUND Counter "ringd_busy_poll_found" []
+        "Times at which polling found a frame.";
+    BUSY_POLL_GIVEN_UP Counter "ringd_busy_poll_given_up" []
+        "Times at which the daemon polled and found no frame.";
     CLIENTS Gauge "ringd_token_programs" ["state"]
         "Programs of this machine that hold the token or wait for it.";
     GRANTED Counter "ringd_locks_granted" []
@@ -214,7 +220,13 @@ impl RingNode {
         to.write_counts(&STATE_CHANGES, &it.state_changes)?;
         to.write_counts(&STATE_CHANGE_REASONS, &it.state_change_reasons)?;
         to.write_one(&MEMBER_TABLE_FULL, it.table_full)?;
-        to.write_one(&LATE_WAKE_UPS, it.late_wake_ups)
+        to.write_one(&LATE_WAKE_UPS, it.late_wake_ups)?;
+        if let Some(polling) = &it.busy_poll {
+            to.write_one(&BUSY_POLL_TIME, Duration::from_nanos(polling.time_ns))?;
+            to.write_one(&BUSY_POLL_FOUND, polling.found)?;
+            to.write_one(&BUSY_POLL_GIVEN_UP, polling.given_up)?;
+        }
+        Ok(())
     }
 
     fn write_locks(&self, to: &mut Writer<'_>) -> fmt::Result {

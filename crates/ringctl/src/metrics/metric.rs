@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Gauge,
     /// A time. The name ends with `_seconds`.
     Seconds,
+    /// A time that only grows. The names of its samples end with `_seconds_total`.
+    SecondsTotal,
     /// A number of bytes. The name ends with `_bytes`.
     Bytes,
 }
@@ -26,7 +28,7 @@ pub(super) enum Kind {
 impl Kind {
     const fn metric_type(self) -> MetricType {
         match self {
-            Self::Counter => MetricType::Counter,
+            Self::Counter | Self::SecondsTotal => MetricType::Counter,
             Self::Gauge | Self::Seconds | Self::Bytes => MetricType::Gauge,
         }
     }
@@ -34,7 +36,7 @@ impl Kind {
     const fn unit(self) -> Option<Unit> {
         match self {
             Self::Counter | Self::Gauge => None,
-            Self::Seconds => Some(Unit::Seconds),
+            Self::Seconds | Self::SecondsTotal => Some(Unit::Seconds),
             Self::Bytes => Some(Unit::Bytes),
         }
     }
@@ -42,7 +44,7 @@ impl Kind {
     /// Returns the name of the type for the reference page.
     pub(super) const fn type_name(self) -> &'static str {
         match self {
-            Self::Counter => "counter",
+            Self::Counter | Self::SecondsTotal => "counter",
             Self::Gauge | Self::Seconds | Self::Bytes => "gauge",
         }
     }
@@ -53,6 +55,7 @@ impl Kind {
             Self::Counter => "_total",
             Self::Gauge => "",
             Self::Seconds => "_seconds",
+            Self::SecondsTotal => "_seconds_total",
             Self::Bytes => "_bytes",
         }
     }
@@ -175,10 +178,10 @@ impl Writer<'_> {
 
 fn write_sample(kind: Kind, mut encoder: MetricEncoder<'_>, value: Value) -> fmt::Result {
     match (kind, value) {
-        (Kind::Counter, Value::Count(value)) => {
+        (Kind::Counter | Kind::SecondsTotal, Value::Count(value)) => {
             encoder.encode_counter::<NoLabelSet, _, u64>(&value, None)
         }
-        (Kind::Counter, Value::Number(value)) => {
+        (Kind::Counter | Kind::SecondsTotal, Value::Number(value)) => {
             encoder.encode_counter::<NoLabelSet, _, u64>(&value, None)
         }
         (_, Value::Count(value)) => encoder.encode_gauge(&value),

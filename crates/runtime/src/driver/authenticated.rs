@@ -264,6 +264,10 @@ impl<L: Link<D::Peer>, D: Addressing> Link<D::Peer> for Authenticated<L, D> {
         self.link.sent_by(now)
     }
 
+    fn has_message(&self) -> bool {
+        self.link.has_message()
+    }
+
     fn streams(&mut self) -> Option<&mut dyn Streams<D::Peer>> {
         self.link.streams()
     }

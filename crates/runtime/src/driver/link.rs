@@ -59,6 +59,12 @@ pub trait Link<P = ()> {
         now
     }
 
+    /// Whether a message waits in memory that the kernel shares with this process. The default, `false`, means that
+    /// only [`receive`](Self::receive) finds out.
+    fn has_message(&self) -> bool {
+        false
+    }
+
     /// Returns the link's connections, if the link supports them.
     fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
         None
@@ -87,6 +93,10 @@ impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
 
     fn sent_by(&self, now: Now) -> Now {
         self.as_ref().map_or(now, |link| link.sent_by(now))
+    }
+
+    fn has_message(&self) -> bool {
+        self.as_ref().is_some_and(Link::has_message)
     }
 
     fn streams(&mut self) -> Option<&mut dyn Streams<P>> {

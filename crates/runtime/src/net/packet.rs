@@ -198,6 +198,10 @@ impl Link for PacketSocket {
         Ok(())
     }
 
+    fn has_message(&self) -> bool {
+        self.ring.has_frame()
+    }
+
     fn sent_by(&self, _now: Now) -> Now {
         clock::now()
     }

@@ -97,12 +97,23 @@ impl ReceiveRing {
         })
     }
 
+    /// Whether the ring has a frame.
+    pub(super) fn has_frame(&self) -> bool {
+        let status =
+            &self.next_slot()[offset_of!(tpacket2_hdr, tp_status) / size_of::<AtomicU32>()];
+        status.load(Ordering::Relaxed) & TP_STATUS_USER != 0
+    }
+
+    fn next_slot(&self) -> &Slot {
+        // SAFETY: the mapping has this length and alignment, and exists as long as this value. While the kernel may
+        // write to the mapping, this process accesses it only by atomics.
+        slot(unsafe { self.blocks.as_ref() }, self.next)
+    }
+
     /// Copies the oldest frame into `buffer`. If the frame is longer than the buffer, the copy is truncated. Returns
     /// the number of copied bytes and the frame's time of arrival since 1970; `None` if there is no frame.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<(usize, Duration)> {
-        // SAFETY: the mapping has this length and alignment, and exists as long as this value. While the kernel may
-        // write to the mapping, this process accesses it only by atomics.
-        let slot = slot(unsafe { self.blocks.as_ref() }, self.next);
+        let slot = self.next_slot();
         let word = |at: usize| &slot[at / size_of::<AtomicU32>()];
         let status = word(offset_of!(tpacket2_hdr, tp_status));
         // Acquire makes visible all data that the kernel wrote before it released the slot.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use ring_proto::time::Instant;
 use thiserror::Error;
@@ -32,6 +33,14 @@ impl SystemCallError {
 pub struct ReadyKeys(u64);
 
 impl ReadyKeys {
+    /// Only the link.
+    pub(crate) const ONLY_LINK: Self = Self(1 << LINK);
+
+    /// Whether no descriptor is ready.
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// Whether the descriptor with this key is ready.
     pub const fn has(self, key: u64) -> bool {
         key < 64 && self.0 & (1 << key) != 0
@@ -88,8 +97,20 @@ impl Reactor {
     pub fn wait(&mut self, deadline: Option<Instant>) -> Result<ReadyKeys, SystemCallError> {
         let set = self.alarm.set_deadline(deadline);
         set.map_err(SystemCallError::to("set the timer"))?;
+        self.wait_for(None)
+    }
+
+    /// Returns the descriptors that are ready now.
+    ///
+    /// # Errors
+    /// Fails if a system call fails.
+    pub fn look(&mut self) -> Result<ReadyKeys, SystemCallError> {
+        self.wait_for(Some(Duration::ZERO))
+    }
+
+    fn wait_for(&mut self, timeout: Option<Duration>) -> Result<ReadyKeys, SystemCallError> {
         self.poller
-            .wait(None)
+            .wait(timeout)
             .map_err(SystemCallError::to("wait"))?;
         let mut ready = ReadyKeys::default();
         for found in self.poller.ready() {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ring_codec::lab2::Kind;
-use ring_control::lab2::Counters;
+use ring_control::lab2::{BusyPollCounters, Counters};
 use ring_host::observe::Latency;
 use ring_proto::lab2::{Event, State};
-use ring_proto::time::Now;
+use ring_proto::time::{Now, nanos};
+use ring_runtime::BusyPollWork;
 use ring_runtime::driver::Observe;
 
 use super::describe::{RingState, describe};
@@ -30,6 +31,8 @@ pub struct Tally {
     pub(super) table_full: u64,
     late_wake_ups: u64,
     longest_lateness: Duration,
+    /// The work of polling; `None` if the daemon does not poll.
+    busy_poll: Option<BusyPollWork>,
     pub(super) latency: Latency,
 }
 
@@ -48,6 +51,7 @@ impl Tally {
             table_full: 0,
             late_wake_ups: 0,
             longest_lateness: Duration::ZERO,
+            busy_poll: None,
             latency: Latency::new(),
         }
     }
@@ -62,6 +66,11 @@ impl Tally {
     #[must_use]
     pub const fn longest_lateness(&self) -> Duration {
         self.longest_lateness
+    }
+
+    /// Sets the work of polling since the start.
+    pub const fn set_busy_poll(&mut self, work: BusyPollWork) {
+        self.busy_poll = Some(work);
     }
 
     /// Returns the counters for the status, with `kernel_drops` frames that were lost before they were received.
@@ -87,6 +96,11 @@ impl Tally {
             hand_over_latency: self.latency.percentiles(),
             table_full: self.table_full,
             late_wake_ups: self.late_wake_ups,
+            busy_poll: self.busy_poll.map(|work| BusyPollCounters {
+                time_ns: nanos(work.time),
+                found: work.found,
+                given_up: work.given_up,
+            }),
         }
     }
 

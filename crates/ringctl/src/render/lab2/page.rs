@@ -342,6 +342,15 @@ fn write_all_counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()
     for (name, counts) in groups {
         write_counters(name, counts, out)?;
     }
+    if let Some(polling) = &counters.busy_poll {
+        writeln!(
+            out,
+            "  polling: {} in all, {} times with a frame, {} times without",
+            short_duration(polling.time_ns),
+            polling.found,
+            polling.given_up
+        )?;
+    }
     Ok(())
 }
 
