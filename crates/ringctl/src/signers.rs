@@ -60,7 +60,7 @@ impl Signers {
         Self::new(trust, nodes)
     }
 
-    /// A follower gets messages only from its leader.
+    /// A follower gets messages only from its leader, and clients send messages only to the leader.
     fn of_server(status: &ftn::Status) -> Option<Self> {
         let leads = status.leader == Some(status.index);
         let servers = status.servers.iter().enumerate();
@@ -70,7 +70,12 @@ impl Signers {
             let key = valid_key(&status.trust, server.key);
             (sends || key.is_some()).then(|| Sender::new(&server.name, key))
         });
-        let clients = status.sessions.iter();
+        // A new leader knows sessions of clients that have sent it nothing yet. If the server drops unsigned messages,
+        // all other clients sign.
+        let clients = status
+            .sessions
+            .iter()
+            .filter(|it| leads && (status.trust.accepts_unsigned || it.key.is_some()));
         let clients = clients.map(|it| Sender::new(&it.address, it.key));
         Some(Self {
             clients: clients.collect(),

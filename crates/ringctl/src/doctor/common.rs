@@ -142,8 +142,14 @@ mod tests {
             assert!(finding.page().contains(words), "{}", finding.page());
         }
         let servers = json!([server_of("a", None), server_of("b", Some(7))]);
-        let sessions = json!([client(5, Some(99))]);
+        // A new leader has inherited the session of the client without a key.
+        let sessions = json!([client(4, None), client(5, Some(99))]);
         assert_eq!(found(server(&servers, &sessions, false)), []);
+        let mut follower = server(&servers, &sessions, true);
+        follower["leader"] = json!(1);
+        let found_here = found(follower);
+        let is_client = |finding: &Finding| finding.is(&CLIENT_UNSIGNED);
+        assert!(!found_here.iter().any(is_client), "{found_here:?}");
     }
 
     #[test]
