@@ -12,8 +12,8 @@ use ring_proto::time::Instant;
 /// With [`BusyPoll::Auto`], the time of polling after a message. In a ring of ten machines that do not sleep, the token
 /// comes back within this time.
 const AUTO_DURATION: Duration = Duration::from_micros(100);
-/// With [`BusyPoll::Auto`], polling begins after this number of messages, each of which came within
-/// [`AUTO_BEGINS_WITHIN`] of the message before. A heartbeat of a usual ring causes fewer messages.
+/// With [`BusyPoll::Auto`], polling begins after this number of successive gaps below [`AUTO_BEGINS_WITHIN`] between
+/// messages. A heartbeat of a usual ring causes fewer messages.
 const AUTO_MESSAGES: u32 = 64;
 /// With [`BusyPoll::Auto`], the longest time between two messages before polling begins. It is longer than
 /// [`AUTO_DURATION`], because machines that sleep are slower.

@@ -252,10 +252,10 @@ pub struct Options {
 
     /// Look for frames this long before sleeping
     ///
-    /// A daemon that sleeps must be woken for each frame, and this takes longer than the rest of a hop. A daemon that
-    /// polls needs no wake-up, but uses a whole processor for DURATION after each frame. With auto, the daemon polls
-    /// only while frames follow each other without a pause. This happens while the token never rests, or while programs
-    /// pass a lock on. If the token rests, auto costs nothing. The status shows the time of polling.
+    /// To wake a sleeping daemon, the kernel needs more time than for the rest of a hop. A daemon that polls needs no
+    /// wake-up, but uses a whole processor for DURATION after each frame. DURATION is at most 1s. With auto, the daemon
+    /// polls only while frames follow each other without a pause. This happens while the token never rests, or while
+    /// programs pass a lock on. If the token rests, auto costs nothing. The status shows the time of polling.
     #[arg(
         long,
         value_name = "DURATION",
@@ -560,7 +560,7 @@ mod tests {
         assert_eq!(polls("auto"), Ok(BusyPoll::Auto));
         let microseconds = Duration::from_micros(50);
         assert_eq!(polls("50us"), Ok(BusyPoll::For(microseconds)));
-        for (text, expected) in [("2s", "longer than 1s"), ("on", "or auto, or off")] {
+        for (text, expected) in [("2s", "longer than 1 s"), ("on", "or auto, or off")] {
             let error = polls(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }

@@ -14,7 +14,7 @@ use ring_process::{LockError, RingLock, capabilities};
 use ring_proto::lab2::{Constants, HostName, Lab2};
 use ring_recording::Recorded;
 use ring_runtime::driver::Driver;
-use ring_runtime::{clock, random};
+use ring_runtime::{BusyPoll, BusyPollWork, clock, random};
 use ring_text::format_duration;
 use tracing::{info, warn};
 
@@ -81,7 +81,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     )?;
     let all_observers = AllObservers {
         observers: Observers {
-            tally: Tally::new(),
+            tally: new_tally(options),
             log: Log::new(options.verbose, constants.waiter_timeout()),
         },
         member_addresses: MemberAddresses::default(),
@@ -142,6 +142,15 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     };
     let node = Node::new(node_environment, service, hooks, lock);
     host.run(Driver::new(machine), node)
+}
+
+/// Creates the counters. The counters of polling exist only if the daemon may poll.
+fn new_tally(options: &Options) -> Tally {
+    let mut tally = Tally::new();
+    if options.busy_poll != BusyPoll::Never {
+        tally.set_busy_poll(BusyPollWork::default());
+    }
+    tally
 }
 
 /// Returns the host name of this machine; `None` if the machine has no host name that a frame can carry.

@@ -36,6 +36,10 @@ impl ReadyKeys {
     /// Only the link.
     pub(crate) const ONLY_LINK: Self = Self(1 << LINK);
 
+    const fn without(self, key: u64) -> Self {
+        Self(self.0 & !(1 << key))
+    }
+
     /// Whether no descriptor is ready.
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
@@ -100,12 +104,18 @@ impl Reactor {
         self.wait_for(None)
     }
 
-    /// Returns the descriptors that are ready now.
+    /// Returns the descriptors that are ready now, without the timer. The caller compares the deadline with the clock.
     ///
     /// # Errors
     /// Fails if a system call fails.
     pub fn look(&mut self) -> Result<ReadyKeys, SystemCallError> {
-        self.wait_for(Some(Duration::ZERO))
+        let ready = self.wait_for(Some(Duration::ZERO))?;
+        if ready.has(ALARM_KEY) {
+            // Without a deadline, the timer is no longer ready.
+            let unset = self.alarm.set_deadline(None);
+            unset.map_err(SystemCallError::to("set the timer"))?;
+        }
+        Ok(ready.without(ALARM_KEY))
     }
 
     fn wait_for(&mut self, timeout: Option<Duration>) -> Result<ReadyKeys, SystemCallError> {
@@ -121,5 +131,29 @@ impl Reactor {
                 u32::try_from(found.key).map_or(0, |key| 1_u64.checked_shl(key).unwrap_or(0));
         }
         Ok(ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::time::Instant;
+
+    use super::{LINK, Reactor};
+    use crate::clock;
+    use std::time::Duration;
+
+    /// A timer that stays ready would end each later look at once.
+    #[test]
+    fn a_look_does_not_report_the_timer_and_the_next_wait_has_its_deadline() {
+        let mut waiting = Reactor::new().expect("a reactor");
+        let ready = waiting.wait(Some(Instant::from_nanos(1))).expect("a wait");
+        assert!(!ready.is_empty());
+        for _ in 0..2 {
+            assert!(waiting.look().expect("a look").is_empty());
+        }
+        let deadline = clock::now().monotonic + Duration::from_millis(1);
+        let ready = waiting.wait(Some(deadline)).expect("a wait");
+        assert!(!ready.is_empty() && !ready.has(LINK));
+        assert!(clock::now().monotonic >= deadline);
     }
 }
