@@ -42,7 +42,7 @@ pub struct LockLog {
     /// Limit of the lines about locks that are lost before they are [`LONG_LOCK_MIN`] old.
     losses: RateLimit,
     held: BTreeMap<ClientId, LoggedLock>,
-    /// No lock whose grant is not in the log becomes long earlier.
+    /// A lower bound of the time at which a held lock without a line reaches [`LONG_LOCK_MIN`].
     long_from: Option<Instant>,
     /// Number of locks that ended although no user requested this.
     wrong_losses: u64,
@@ -99,7 +99,7 @@ impl LockLog {
         if is_logged {
             self.log_grant(&lock);
         } else {
-            // Earlier locks become long earlier.
+            // The oldest lock without a line is the first to reach this age.
             self.long_from.get_or_insert(lock.since + LONG_LOCK_MIN);
         }
         self.held
@@ -108,7 +108,7 @@ impl LockLog {
 
     /// Returns the time for the next call of [`log_long_locks`](Self::log_long_locks).
     pub fn deadline(&self) -> Option<Instant> {
-        // Without a lock, the time of an earlier lock may remain.
+        // After the release of all locks, the field may still have an old time.
         self.long_from.filter(|_| !self.held.is_empty())
     }
 

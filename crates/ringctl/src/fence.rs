@@ -48,7 +48,7 @@ pub(crate) struct GuardOptions {
 
     /// Check the token of the named lock NAME.
     ///
-    /// The command must run under ringctl run --name NAME. Other locks may be between both commands. Tokens of
+    /// Run guard under ringctl run --name NAME. Between these two commands, you may also take other locks. Tokens of
     /// different locks cannot be compared, so each lock needs a separate FILE.
     #[arg(
         long,

@@ -69,8 +69,8 @@ pub struct Server {
     clients_total: u64,
     /// Disconnected clients that were not yet reported to the system.
     gone: Vec<ClientId>,
-    /// No client has an earlier deadline. Most requests move a deadline to a later time. So the server searches all
-    /// clients for the earliest deadline only when this time has come.
+    /// A lower bound of all clients' deadlines. Most requests move a deadline to a later time. So the server searches
+    /// all clients for the earliest deadline only when this time has come.
     expiry: Option<Instant>,
     budget: WorkBudget,
 }

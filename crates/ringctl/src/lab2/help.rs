@@ -185,7 +185,8 @@ machine, it checks the interface, the bridge and the filters. Each finding has i
 evidence and a remedy. Without a running daemon, ringctl checks only this machine.
 
 At a node of another system, the command reads only the status. It finds the troubles \
-of the daemon. It also finds nodes and clients that do not sign, or sign with another key.
+of the daemon. It also finds nodes that do not sign, or that sign with another key. At a \
+server of the token service, it finds clients that do not sign.
 
 The shortest heartbeat is the shortest value of ringd --heartbeat with which this \
 ring has no false alarm. It follows from the worst times of the measurement.

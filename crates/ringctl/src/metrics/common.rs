@@ -24,7 +24,7 @@ metrics! {
     ACCEPTS_UNSIGNED Gauge "ringd_accepts_unsigned" []
         "Whether the node accepts messages without a valid signature: 0 or 1. Absent without keys.";
     MEMBERS_BY_KEY Gauge "ringd_members_by_key" ["key"]
-        "The other nodes of the system, by the id of their key, or none. Absent without keys.";
+        "The number of nodes that send messages to this node, by the id of their key, or none. Absent without keys.";
     MISSING_LIMITS Gauge "ringd_missing_limits" []
         "The number of limits of the daemon that the kernel does not support. The status lists them.";
 }

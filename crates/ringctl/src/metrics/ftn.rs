@@ -20,7 +20,7 @@ metrics! {
     SESSIONS Gauge "ringd_ftn_sessions" []
         "The sessions of clients. The status lists a limited number of sessions.";
     SESSIONS_BY_KEY Gauge "ringd_ftn_sessions_by_key" ["key"]
-        "These sessions by the id of the client's key, or none. Absent without keys.";
+        "The number of sessions in the leader's status, by the id of the client's key, or none. Absent without keys.";
     TOKENS Gauge "ringd_ftn_tokens" []
         "The known tokens.";
     HELD Gauge "ringd_ftn_tokens_held" []

@@ -59,9 +59,9 @@ metrics! {
     BUSY_POLL_TIME SecondsTotal "ringd_busy_poll" []
         "Time that the daemon spent polling (--busy-poll).";
     BUSY_POLL_FOUND Counter "ringd_busy_poll_found" []
-        "Times at which polling found a frame.";
+        "The number of times at which polling found a frame.";
     BUSY_POLL_GIVEN_UP Counter "ringd_busy_poll_given_up" []
-        "Times at which the daemon polled and found no frame.";
+        "The number of times at which the daemon polled and found no frame.";
     CLIENTS Gauge "ringd_token_programs" ["state"]
         "Programs of this machine that hold the token or wait for it.";
     GRANTED Counter "ringd_locks_granted" []

@@ -42,8 +42,8 @@ impl World {
         }
     }
 
-    /// Forges the pass of a node's token, or of a token with a larger id, to the second node. As the accepting end,
-    /// forges the answer of a candidate with the same list.
+    /// Forges a pass to the second node: of a node's token, or of a token with a larger id. If the attacker accepts the
+    /// connection, forges the answer of a candidate with the same list.
     pub(super) fn forge_stream(&mut self, [_, to]: [usize; 2], side: Side) -> Vec<u8> {
         if side == 1 {
             return encode(&Message::Tp3);

@@ -44,7 +44,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Reports data of connections that the machine of a node must not have got.
+    /// Reports data of connections that a node's state machine received although no node sent them.
     pub(super) fn report_forged_data(&mut self, node: usize) {
         if !S::Streams::ANY {
             return;

@@ -203,7 +203,7 @@ pub struct ConnectionTable<P> {
     pub(super) is_checked: bool,
     /// For each node: whether its machine must not get data of connections without encryption.
     pub(super) requires_encryption: Vec<bool>,
-    /// Data that the machine of the running node must not have got.
+    /// Data that the state machine of the running node received although no node sent them.
     pub(super) forgeries: Vec<&'static str>,
 }
 

@@ -74,7 +74,8 @@ enum LockStage {
     Working {
         until: Instant,
         fence: Token,
-        /// The number of the network card that the node had when its lease last began. The record has its address.
+        /// The number of the node's network card when the lease last began. The lock's record has the address of this
+        /// card.
         card: u8,
         /// Whether the node reported that the lock is lost.
         is_lost: bool,

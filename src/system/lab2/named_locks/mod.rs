@@ -95,7 +95,7 @@ pub(super) enum Availability {
 pub(super) struct NamedLocks {
     waiting: BTreeMap<ClientId, Waiter>,
     held: BTreeMap<ClientId, NamedHolder>,
-    /// No held lock needs attention earlier, even if nothing changes.
+    /// A lower bound of the time at which a held lock needs attention, even if nothing changes.
     held_due: Option<Instant>,
     next_session: u64,
     commands: VecDeque<Command>,
@@ -249,7 +249,7 @@ impl NamedLocks {
             let kept_until = waiter.own.kept_until.filter(|_| polls);
             waiter.until.into_iter().chain(kept_until)
         });
-        // Without a holder, the time of an earlier holder may remain.
+        // After the release of all locks, the field may still have an old time.
         let held_due = self.held_due.filter(|_| !self.held.is_empty());
         waiting.chain(held_due).min()
     }
