@@ -1,4 +1,5 @@
-//! Daemons that look for frames without sleeping (`--busy-poll`).
+//! Daemons that look for frames without sleeping (`--busy-poll`). They use all processors at an urgent nice value, so no
+//! other test runs at the same time.
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        a_daemon_that_polls_serves_its_clients_and_ends,
-        with_auto_a_daemon_polls_only_while_the_token_never_rests,
+        exclusive a_daemon_that_polls_serves_its_clients_and_ends,
+        exclusive with_auto_a_daemon_polls_only_while_the_token_never_rests,
     ]
 }
 
