@@ -25,7 +25,8 @@ use crate::locks::ringctl;
 use crate::recipes::pages::{WIRESHARK, block};
 use crate::record::{Record, Sent};
 
-const HEARTBEAT: Duration = Duration::from_millis(50);
+/// Period of heartbeats. With a shorter one, a busy machine may end the locks of this test.
+const HEARTBEAT: Duration = Duration::from_millis(100);
 /// A frame of the EtherType of rings that receivers refuse.
 const REFUSED_FRAME: [u8; 22] = [
     2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5, 99, 0, 2, 0, 0, 0, 0, 1,
