@@ -40,7 +40,7 @@ pub enum BusyPoll {
 pub struct BusyPollWork {
     /// The time that the loop spent polling.
     pub time: Duration,
-    /// The number of times at which polling found a message.
+    /// The number of times at which polling found a message in memory.
     pub found: u64,
     /// The number of times at which the loop gave up and slept.
     pub given_up: u64,

@@ -47,6 +47,8 @@ extern crate self as ring_trust;
 
 #[cfg(test)]
 mod attack_tests;
+#[cfg(test)]
+mod fuzz_corpus;
 #[cfg(all(test, feature = "streams"))]
 mod stream_attack_tests;
 #[cfg(test)]

@@ -125,3 +125,23 @@ pub fn check_signers(daemon: &Daemon, findings: &[&str], by_key: &[(&str, u64)])
     }
     Ok(())
 }
+
+/// The reasons for which an attack must be noticed.
+const REFUSALS: [&str; 5] = [
+    "unsigned",
+    "unknown_key",
+    "wrong_mac",
+    "replayed",
+    "unproven",
+];
+
+/// Checks that a daemon has counted refused messages for each reason, and that its status shows the trouble.
+pub fn check_refusals(status: &Value) -> Result<()> {
+    let counts = &status["counters"]["unproven"];
+    for reason in REFUSALS {
+        ensure!(counts[reason].as_u64() > Some(0), "{reason}: {counts}");
+    }
+    let troubles = status["troubles"].to_string();
+    ensure!(troubles.contains("without a valid signature"), "{troubles}");
+    Ok(())
+}

@@ -101,7 +101,7 @@ pub use daemon::{Binaries, Daemon, Ringd, ask};
 pub use disk::SmallDisk;
 pub use eavesdropper::Eavesdropper;
 pub use fastrand::Rng;
-pub use key_files::{KeyFiles, check_signers, key_line, reload_keys};
+pub use key_files::{KeyFiles, check_refusals, check_signers, key_line, reload_keys};
 pub use limit::{WAIT, WAIT_LIMIT};
 pub use netns::NetNs;
 pub use node::Node;

@@ -373,7 +373,7 @@ pub struct Counters {
 pub struct BusyPollCounters {
     /// Time that the daemon spent polling, in nanoseconds.
     pub time_ns: u64,
-    /// The number of times at which polling found a frame.
+    /// The number of times at which polling found a frame without a system call.
     pub found: u64,
     /// The number of times at which the daemon polled, found no frame and slept.
     pub given_up: u64,

@@ -59,7 +59,7 @@ metrics! {
     BUSY_POLL_TIME SecondsTotal "ringd_busy_poll" []
         "Time that the daemon spent polling (--busy-poll).";
     BUSY_POLL_FOUND Counter "ringd_busy_poll_found" []
-        "The number of times at which polling found a frame.";
+        "The number of times at which polling found a frame without a system call.";
     BUSY_POLL_GIVEN_UP Counter "ringd_busy_poll_given_up" []
         "The number of times at which the daemon polled and found no frame.";
     CLIENTS Gauge "ringd_token_programs" ["state"]
