@@ -9,7 +9,7 @@ mod latency;
 mod load;
 mod throughput;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -47,6 +47,9 @@ pub(crate) struct Options {
     /// Another build of `ringd` (may be repeated). Builds are measured in turn.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
     ringd: Vec<PathBuf>,
+    /// Measure each build also with this `ringd` option.
+    #[arg(long)]
+    busy_poll: Option<String>,
 }
 
 /// Samples of one lock.
@@ -71,6 +74,8 @@ impl Column {
 
 /// A ring, and the columns of its token and its named locks at each grade.
 struct Ring {
+    /// The build of its daemons, and their option.
+    title: String,
     _fabric: Fabric,
     daemons: Vec<Daemon>,
     columns: Vec<(Subject, Grade, Column)>,
@@ -81,7 +86,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let time: Duration = options.time.into();
     let mut rings = Vec::new();
     for ringd in &options.ringd {
-        rings.push(Ring::start(ringd)?);
+        rings.push(Ring::start(ringd, None)?);
+        if let Some(busy_poll) = &options.busy_poll {
+            rings.push(Ring::start(ringd, Some(busy_poll))?);
+        }
     }
     let rivals = options.rivals.then(Rivals::new).transpose()?;
     let mut others = [Column::new("etcd"), Column::new("Redis")];
@@ -94,9 +102,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     let others = if options.rivals { &others[..] } else { &[] };
-    for (ring, ringd) in rings.iter().zip(&options.ringd) {
+    for ring in &rings {
         if rings.len() > 1 {
-            println!("\n{}:\n", ringd.display());
+            println!("\n{}:\n", ring.title);
         }
         let own = ring.columns.iter().map(|(_, _, column)| column);
         let columns: Vec<_> = own.chain(others).collect();
@@ -106,9 +114,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 impl Ring {
-    fn start(ringd: &std::path::Path) -> Result<Self> {
+    fn start(ringd: &Path, busy_poll: Option<&str>) -> Result<Self> {
         let fabric = Fabric::new(Kind::Bridge, NODES)?;
-        let options = ["--ring-size", &NODES.to_string()];
+        let size = NODES.to_string();
+        let mut options = vec!["--ring-size", &size];
+        let mut title = ringd.display().to_string();
+        if let Some(busy_poll) = busy_poll {
+            options.extend(["--busy-poll", busy_poll]);
+            title.push_str(" --busy-poll ");
+            title.push_str(busy_poll);
+        }
         let daemons = Daemon::ring(&Start::default(), &fabric.places, ringd, &options)?;
         let mut columns = Vec::new();
         for grade in GRADES {
@@ -123,6 +138,7 @@ impl Ring {
             }
         }
         Ok(Self {
+            title,
             _fabric: fabric,
             daemons,
             columns,

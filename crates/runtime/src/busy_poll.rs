@@ -1,4 +1,4 @@
-//! Looks for messages without sleeping, for a short time after the last message.
+//! Looks for messages and requests without sleeping, for a short time after the last one.
 //!
 //! To wake a sleeping thread, the kernel needs several times as long as a state machine needs for a message. A thread
 //! that polls needs no wake-up, but uses a whole processor while it polls. So polling is optional.
@@ -9,16 +9,19 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-/// With [`BusyPoll::Auto`], the time of polling after a message. In a ring of ten machines that do not sleep, the token
+use crate::wait::{LINK, ReadyKeys};
+
+/// With [`BusyPoll::Auto`], the time of polling after an input. In a ring of ten machines that do not sleep, the token
 /// comes back within this time.
 const AUTO_DURATION: Duration = Duration::from_micros(100);
 /// With [`BusyPoll::Auto`], polling begins after this number of successive gaps below [`AUTO_BEGINS_WITHIN`] between
-/// messages. A heartbeat of a usual ring causes fewer messages.
-const AUTO_MESSAGES: u32 = 64;
-/// With [`BusyPoll::Auto`], the longest time between two messages before polling begins. It is longer than
+/// inputs. A heartbeat of a usual ring causes fewer messages.
+const AUTO_INPUTS: u32 = 64;
+/// With [`BusyPoll::Auto`], the longest time between two inputs before polling begins. It is longer than
 /// [`AUTO_DURATION`], because machines that sleep are slower.
 const AUTO_BEGINS_WITHIN: Duration = Duration::from_micros(500);
-/// The loop looks at all other descriptors at least this often.
+/// The loop looks at all other descriptors at least this often. While requests follow each other, it looks at them each
+/// time that it finds no message.
 const OTHERS_INTERVAL: Duration = Duration::from_micros(50);
 /// The number of looks at the link between two readings of the clock.
 const LOOKS_PER_CLOCK: u32 = 16;
@@ -29,9 +32,9 @@ pub enum BusyPoll {
     /// The loop sleeps at once.
     #[default]
     Never,
-    /// The loop polls for this time after each message.
+    /// The loop polls for this time after each input.
     For(Duration),
-    /// The loop polls while messages follow each other without a pause.
+    /// The loop polls while inputs follow each other without a pause.
     Auto,
 }
 
@@ -46,15 +49,18 @@ pub struct BusyPollWork {
     pub given_up: u64,
 }
 
-/// Decides when a loop polls.
+/// Decides when a loop polls. An input is a message of the link, or an event of another descriptor, such as a request
+/// of a program.
 #[derive(Debug, Default)]
 pub(crate) struct BusyPolling {
     setting: BusyPoll,
     /// Whether only one processor is available. Then another thread must run before a message can arrive.
     must_yield: bool,
-    /// Time of the last message.
-    last_message: Instant,
-    /// The number of successive messages without a pause, up to [`AUTO_MESSAGES`].
+    /// Time of the last input.
+    last_input: Instant,
+    /// Time of the last event of another descriptor.
+    last_event: Instant,
+    /// The number of successive inputs without a pause, up to [`AUTO_INPUTS`].
     streak: u32,
     /// Time of the last look at all descriptors.
     looked_at_others: Instant,
@@ -75,20 +81,26 @@ impl BusyPolling {
         self.work
     }
 
+    /// Returns the time of polling after an input; `None` if the loop sleeps at once.
+    const fn duration(&self) -> Option<Duration> {
+        match self.setting {
+            BusyPoll::Never => None,
+            BusyPoll::For(duration) => Some(duration),
+            BusyPoll::Auto if self.streak < AUTO_INPUTS => None,
+            BusyPoll::Auto => Some(AUTO_DURATION),
+        }
+    }
+
     /// Returns the time until which the loop polls; `None` if the loop sleeps at once.
     pub(crate) fn until(&self) -> Option<Instant> {
-        let duration = match self.setting {
-            BusyPoll::Never => return None,
-            BusyPoll::For(duration) => duration,
-            BusyPoll::Auto if self.streak < AUTO_MESSAGES => return None,
-            BusyPoll::Auto => AUTO_DURATION,
-        };
-        Some(self.last_message + duration)
+        Some(self.last_input + self.duration()?)
     }
 
     /// Whether it is time to look at all descriptors.
     pub(crate) fn must_look_at_others(&self, now: Instant) -> bool {
+        let expects_event = |duration| now.since(self.last_event) < duration;
         now.since(self.looked_at_others) >= OTHERS_INTERVAL
+            || self.duration().is_some_and(expects_event)
     }
 
     /// Looks for a message several times. Returns whether there is one.
@@ -116,7 +128,7 @@ impl BusyPolling {
         self.work.found += 1;
     }
 
-    /// Handles the decision to sleep, because no message came in time.
+    /// Handles the decision to sleep, because no input came in time.
     pub(crate) fn on_given_up(&mut self) {
         self.work.given_up += 1;
         self.streak = 0;
@@ -127,15 +139,20 @@ impl BusyPolling {
         self.looked_at_others = now;
     }
 
-    /// Handles the arrival of messages.
-    pub(crate) fn on_message(&mut self, now: Instant) {
-        let is_next = now.since(self.last_message) < AUTO_BEGINS_WITHIN;
+    /// Handles the end of a wait that found these descriptors ready.
+    pub(crate) fn on_ready(&mut self, ready: ReadyKeys, now: Instant) {
+        if ready.has_event() {
+            self.last_event = now;
+        } else if !ready.has(LINK) {
+            return;
+        }
+        let is_next = now.since(self.last_input) < AUTO_BEGINS_WITHIN;
         self.streak = if is_next {
-            (self.streak + 1).min(AUTO_MESSAGES)
+            (self.streak + 1).min(AUTO_INPUTS)
         } else {
             0
         };
-        self.last_message = now;
+        self.last_input = now;
     }
 }
 
@@ -145,17 +162,30 @@ mod tests {
 
     use ring_proto::time::Instant;
 
-    use super::{AUTO_BEGINS_WITHIN, AUTO_DURATION, AUTO_MESSAGES, BusyPoll, BusyPolling};
+    use super::{AUTO_BEGINS_WITHIN, AUTO_DURATION, AUTO_INPUTS, BusyPoll, BusyPolling};
+    use crate::wait::ReadyKeys;
 
     const START: Instant = Instant::from_nanos(1_000_000_000);
+    const REQUEST: ReadyKeys = ReadyKeys::only(1);
+    const TIMER: ReadyKeys = ReadyKeys::only(63);
+
+    /// Reports ready descriptors at equal intervals, and returns the time of the last report.
+    fn repeat(
+        polling: &mut BusyPolling,
+        ready: ReadyKeys,
+        from: Instant,
+        interval: Duration,
+    ) -> Instant {
+        let times = (1..=AUTO_INPUTS).map(|number| from + interval * number);
+        times
+            .inspect(|&at| polling.on_ready(ready, at))
+            .last()
+            .unwrap_or(from)
+    }
 
     /// Reports messages at equal intervals, and returns the time of the last message.
     fn messages(polling: &mut BusyPolling, from: Instant, interval: Duration) -> Instant {
-        let times = (1..=AUTO_MESSAGES).map(|number| from + interval * number);
-        times
-            .inspect(|&at| polling.on_message(at))
-            .last()
-            .unwrap_or(from)
+        repeat(polling, ReadyKeys::LINK, from, interval)
     }
 
     #[test]
@@ -169,7 +199,7 @@ mod tests {
     fn with_a_duration_the_loop_polls_after_each_message() {
         let duration = Duration::from_micros(70);
         let mut polling = BusyPolling::new(BusyPoll::For(duration));
-        polling.on_message(START);
+        polling.on_ready(ReadyKeys::LINK, START);
         assert_eq!(polling.until(), Some(START + duration));
         polling.on_given_up();
         assert_eq!(polling.until(), Some(START + duration));
@@ -179,7 +209,7 @@ mod tests {
     fn with_auto_the_loop_polls_while_messages_follow_each_other() {
         let mut polling = BusyPolling::new(BusyPoll::Auto);
         let quick = AUTO_BEGINS_WITHIN / 2;
-        polling.on_message(START);
+        polling.on_ready(ReadyKeys::LINK, START);
         assert_eq!(polling.until(), None);
         let last = messages(&mut polling, START, quick);
         assert_eq!(polling.until(), Some(last + AUTO_DURATION));
@@ -204,5 +234,17 @@ mod tests {
         polling.on_looked_at_others(START);
         assert!(!polling.must_look_at_others(START + Duration::from_micros(1)));
         assert!(polling.must_look_at_others(START + super::OTHERS_INTERVAL));
+    }
+
+    #[test]
+    fn with_auto_the_loop_polls_while_requests_follow_each_other() {
+        let quick = AUTO_BEGINS_WITHIN / 2;
+        let mut polling = BusyPolling::new(BusyPoll::Auto);
+        let last = repeat(&mut polling, REQUEST, START, quick);
+        assert_eq!(polling.until(), Some(last + AUTO_DURATION));
+        polling.on_looked_at_others(last);
+        assert!(polling.must_look_at_others(last + AUTO_DURATION / 100));
+        repeat(&mut polling, TIMER, last, quick);
+        assert_eq!(polling.until(), Some(last + AUTO_DURATION));
     }
 }

@@ -59,9 +59,7 @@ impl<M: Machine> EventLoop<M> {
         let ready = self.waiting.wait(deadline)?;
         // Reading the clocks takes a hundredth of the time of a hop, so one reading per iteration is enough.
         let now = clock::now();
-        if ready.has(LINK) {
-            self.polling.on_message(now.monotonic);
-        }
+        self.polling.on_ready(ready, now.monotonic);
         Ok((ready, now))
     }
 
@@ -87,13 +85,11 @@ impl<M: Machine> EventLoop<M> {
             let is_found = ready.is_empty() && self.polling.look(|| link.has_message());
             now = clock::now();
             if is_found {
-                ready = ReadyKeys::ONLY_LINK;
+                ready = ReadyKeys::LINK;
                 self.polling.on_found();
             }
-            if ready.has(LINK) {
-                self.polling.on_message(now.monotonic);
-            }
             if !ready.is_empty() {
+                self.polling.on_ready(ready, now.monotonic);
                 self.polling.on_polled(began, now.monotonic);
                 return Ok(Some((ready, now)));
             }

@@ -250,12 +250,13 @@ pub struct Options {
     #[arg(long, value_name = "GRADE", default_value = "alone", value_parser = parse_grade)]
     pub require: Grade,
 
-    /// Look for frames this long before sleeping
+    /// Look for frames and requests this long before sleeping
     ///
     /// To wake a sleeping daemon, the kernel needs more time than for the rest of a hop. A daemon that polls needs no
-    /// wake-up, but uses a whole processor for DURATION after each frame. DURATION is at most 1s. With auto, the daemon
-    /// polls only while frames follow each other without a pause. This happens while the token never rests, or while
-    /// programs pass a lock on. If the token rests, auto costs nothing. The status shows the time of polling.
+    /// wake-up, but uses a whole processor for DURATION after each frame or request. DURATION is at most 1s. With auto,
+    /// the daemon polls only while frames and requests follow each other without a pause. This happens while the token
+    /// never rests, while programs pass a lock on, or while a program takes locks again and again. If nothing happens,
+    /// auto costs nothing. The status shows the time of polling.
     #[arg(
         long,
         value_name = "DURATION",

@@ -1,12 +1,13 @@
-//! Daemons that look for frames without sleeping (`--busy-poll`). They use all processors at an urgent nice value, so
+//! Daemons that look for frames and requests without sleeping (`--busy-poll`). They use all processors at an urgent nice value, so
 //! no other test runs at the same time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
+use ring_client::lock::{Lock, LockOptions};
 use ring_segment::{
-    LONG_IDLE_HOLD, Layout, Ring, Segment, Test, Timing, WAIT_LIMIT, binaries, tests,
+    Daemon, LONG_IDLE_HOLD, Layout, Ring, Segment, Test, Timing, WAIT_LIMIT, binaries, tests,
 };
 use serde_json::Value;
 
@@ -16,6 +17,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         exclusive a_daemon_that_polls_serves_its_clients_and_ends,
         exclusive with_auto_a_daemon_polls_only_while_the_token_never_rests,
+        exclusive with_auto_a_daemon_polls_while_a_program_takes_locks_again_and_again,
     ]
 }
 
@@ -61,11 +63,33 @@ fn with_auto_a_daemon_polls_only_while_the_token_never_rests() -> Result<()> {
     drop(racing);
     let resting = polling_ring("auto", LONG_IDLE_HOLD)?;
     for daemon in &resting.daemons {
-        // The daemon updates the counters once per second.
-        let is_updated = |status: &Value| status["up_ns"].as_u64() > Some(3_000_000_000);
-        let status = daemon.wait_for_status(WAIT_LIMIT, is_updated)?;
-        let polling = &status["counters"]["busy_poll"];
-        ensure!(polling["time_ns"] == 0, "{polling}");
+        ensure_no_polling(daemon)?;
     }
+    Ok(())
+}
+
+fn with_auto_a_daemon_polls_while_a_program_takes_locks_again_and_again() -> Result<()> {
+    let ring = polling_ring("auto", LONG_IDLE_HOLD)?;
+    let daemon = &ring.daemons[0];
+    ensure_no_polling(daemon)?;
+    let began = Instant::now();
+    loop {
+        for _ in 0..1000 {
+            Lock::acquire(&daemon.control(), &LockOptions::default())?.release()?;
+        }
+        let polling = &daemon.status()?["counters"]["busy_poll"];
+        if polling["time_ns"].as_u64() > Some(0) {
+            return Ok(());
+        }
+        ensure!(began.elapsed() < WAIT_LIMIT, "{polling}");
+    }
+}
+
+fn ensure_no_polling(daemon: &Daemon) -> Result<()> {
+    // The daemon updates the counters once per second.
+    let is_updated = |status: &Value| status["up_ns"].as_u64() > Some(3_000_000_000);
+    let status = daemon.wait_for_status(WAIT_LIMIT, is_updated)?;
+    let polling = &status["counters"]["busy_poll"];
+    ensure!(polling["time_ns"] == 0, "{polling}");
     Ok(())
 }

@@ -375,6 +375,6 @@ pub struct BusyPollCounters {
     pub time_ns: u64,
     /// The number of times at which polling found a frame without a system call.
     pub found: u64,
-    /// The number of times at which the daemon polled, found no frame and slept.
+    /// The number of times at which the daemon polled, found nothing and slept.
     pub given_up: u64,
 }

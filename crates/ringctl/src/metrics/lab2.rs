@@ -61,7 +61,7 @@ metrics! {
     BUSY_POLL_FOUND Counter "ringd_busy_poll_found" []
         "The number of times at which polling found a frame without a system call.";
     BUSY_POLL_GIVEN_UP Counter "ringd_busy_poll_given_up" []
-        "The number of times at which the daemon polled and found no frame.";
+        "The number of times at which the daemon polled, found nothing and slept.";
     CLIENTS Gauge "ringd_token_programs" ["state"]
         "Programs of this machine that hold the token or wait for it.";
     GRANTED Counter "ringd_locks_granted" []

@@ -34,10 +34,20 @@ pub struct ReadyKeys(u64);
 
 impl ReadyKeys {
     /// Only the link.
-    pub(crate) const ONLY_LINK: Self = Self(1 << LINK);
+    pub(crate) const LINK: Self = Self::only(LINK);
+
+    /// Only the descriptor with this key.
+    pub(crate) const fn only(key: u64) -> Self {
+        Self(1 << key)
+    }
 
     const fn without(self, key: u64) -> Self {
         Self(self.0 & !(1 << key))
+    }
+
+    /// Whether a descriptor is ready that belongs neither to the link nor to the timer.
+    pub(crate) const fn has_event(self) -> bool {
+        !self.without(LINK).without(ALARM_KEY).is_empty()
     }
 
     /// Whether no descriptor is ready.
