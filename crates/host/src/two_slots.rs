@@ -140,9 +140,22 @@ impl<const LEN: usize> TwoSlots<LEN> {
     ///
     /// # Errors
     /// Fails if the file cannot be written. After a failure, the previous record is still the newest record.
-    pub fn write(&mut self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
+    pub fn write(&mut self, file: &File, bytes: [u8; LEN]) -> io::Result<()> {
+        self.write_by(bytes, |bytes, at| file.write_all_at(bytes, at))
+    }
+
+    /// Writes a record as [`write`](Self::write) does. The function gets the bytes and their offset, and writes them.
+    ///
+    /// # Errors
+    /// Fails if the function fails. After a failure, the previous record is still the newest record.
+    pub fn write_by(
+        &mut self,
+        mut bytes: [u8; LEN],
+        write: impl FnOnce(&[u8], u64) -> io::Result<()>,
+    ) -> io::Result<()> {
         let next = self.sequence.wrapping_add(1);
-        self.write_slot(file, &mut bytes, next)?;
+        let at = self.complete(&mut bytes, next);
+        write(&bytes, at)?;
         self.sequence = next;
         Ok(())
     }
@@ -152,15 +165,17 @@ impl<const LEN: usize> TwoSlots<LEN> {
     /// # Errors
     /// Fails if the file cannot be written.
     pub fn rewrite(&self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
-        self.write_slot(file, &mut bytes, self.sequence)
+        let at = self.complete(&mut bytes, self.sequence);
+        file.write_all_at(&bytes, at)
     }
 
-    fn write_slot(&self, file: &File, bytes: &mut [u8; LEN], sequence: u64) -> io::Result<()> {
+    /// Adds magic, sequence number and checksum to a record. Returns the offset of its slot.
+    fn complete(&self, bytes: &mut [u8; LEN], sequence: u64) -> u64 {
         bytes[..8].copy_from_slice(&self.magic);
         bytes[8..BODY_OFFSET].copy_from_slice(&sequence.to_be_bytes());
         let sum = xxh3_64(&bytes[..LEN - CHECKSUM_LEN]);
         bytes[LEN - CHECKSUM_LEN..].copy_from_slice(&sum.to_be_bytes());
-        file.write_all_at(bytes, self.slots[usize::from(sequence % 2 == 1)])
+        self.slots[usize::from(sequence % 2 == 1)]
     }
 }
 

@@ -254,8 +254,8 @@ pub struct Options {
     ///
     /// To wake a sleeping daemon, the kernel needs more time than for the rest of a hop. A daemon that polls needs no
     /// wake-up, but uses a whole processor for DURATION after each frame or request. DURATION is at most 1s. With auto,
-    /// the daemon polls only while frames and requests follow each other without a pause. This happens while the token
-    /// never rests, while programs pass a lock on, or while a program takes locks again and again. If nothing happens,
+    /// the daemon polls only while frames and requests follow each other without a pause. This happens in three cases:
+    /// the token never rests, programs pass a lock on, or a program takes locks again and again. If nothing happens,
     /// auto costs nothing. The status shows the time of polling.
     #[arg(
         long,

@@ -69,11 +69,13 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         attachment.check_unshared(&ring)?;
     }
     let lock = lock.map_err(Error::Lock)?;
-    let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
+    let control = options.control_path();
+    let recent = control.with_extension("recent");
+    let (mut store, found) = StateFile::open(&options.state_dir, &ring, recent)?;
     let host = Host::start(
         PROGRAM,
         ring.clone(),
-        &options.control_path(),
+        &control,
         options.log_format,
         options.verbose,
         Some(options.state_dir.clone()),

@@ -1,8 +1,8 @@
 //! The files in which a daemon keeps its state, and its control socket.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Segment, Test, WAIT_LIMIT, binaries, limit, tests};
+use ring_segment::{Layout, Ring, Segment, Test, Timing, WAIT_LIMIT, binaries, limit, tests};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -10,6 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use super::environment::{check_exit, ringd_with_short_times};
 
@@ -17,6 +18,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         a_state_directory_in_which_the_daemon_cannot_write_is_refused,
         a_daemon_survives_a_broken_state_file,
+        a_killed_daemon_knows_its_newest_token_again,
         deleted_files_of_a_running_daemon_are_noticed_and_made_again,
         a_control_socket_at_a_relative_path_is_made_again_and_removed_at_the_end,
         files_of_other_users_are_refused_and_not_changed,
@@ -52,6 +54,48 @@ fn a_daemon_survives_a_broken_state_file() -> Result<()> {
     })?;
     daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     Ok(())
+}
+
+fn a_killed_daemon_knows_its_newest_token_again() -> Result<()> {
+    let segment = Layout::new(2).addresses().bridge()?;
+    segment.capture().record_only_broadcasts()?;
+    let timing = Timing::stall_tolerant(Duration::from_millis(100)).idle_hold(Duration::ZERO);
+    let mut ring = Ring::start_with(segment, 2, timing, binaries(), |ringd| ringd)?;
+    ring.wait_until_formed()?;
+    let daemon = &ring.daemons[0];
+    let [state, recent] = [
+        daemon.state_dir().join("eth0.state"),
+        daemon.control().with_extension("recent"),
+    ];
+    daemon.wait_for_status(WAIT_LIMIT, |status| {
+        status["counters"]["hand_overs"].as_u64() > Some(2000)
+    })?;
+    for daemon in &mut ring.daemons {
+        daemon.kill()?;
+    }
+    let newest = newest_progress(&recent, 64)?;
+    ensure!(newest > newest_progress(&state, 512)?);
+    let daemon = &mut ring.daemons[0];
+    daemon.start()?;
+    // The daemon writes the token to the state file before it answers, and before it elects itself.
+    daemon.wait_for_status(WAIT_LIMIT, |_| true)?;
+    ensure!(newest_progress(&state, 512)? >= newest);
+    daemon.signal(Signal::SIGTERM)?;
+    daemon.wait_exit(WAIT_LIMIT)?;
+    ensure!(state.exists() && !recent.exists());
+    Ok(())
+}
+
+/// Returns the larger progress of the two records in a file. Each record begins with the format, its number, and the
+/// number of the node's tokens.
+fn newest_progress(path: &Path, second_offset: usize) -> Result<u64> {
+    let bytes = fs::read(path)?;
+    let progress = |record: usize| -> Result<u64> {
+        let field = bytes.get(record + 24..record + 32);
+        let field = field.context("the file is too short")?;
+        Ok(u64::from_be_bytes(field.try_into()?))
+    };
+    Ok(u64::max(progress(0)?, progress(second_offset)?))
 }
 
 fn deleted_files_of_a_running_daemon_are_noticed_and_made_again() -> Result<()> {

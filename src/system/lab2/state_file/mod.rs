@@ -1,15 +1,19 @@
 //! Stores the state that survives a restart, in a file that is never half written.
 //!
+//! A changed known token is first written to a file in memory ([`RecentState`]), and about a second later to the state
+//! file. Any other change is written to the state file at once.
+//!
 //! After a power loss, data may be missing on the disk. The clock replaces the missing data, because the progress of a
 //! new token starts from the clock (`docs/reference/lab2/states.md T7`). Start with [`StateFile`].
 
+mod recent;
 mod record;
 mod stamps;
 #[cfg(test)]
 mod tests;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ring_control::{Finding, NodeName};
 use ring_proto::StoreOutcome;
@@ -21,6 +25,7 @@ use crate::system::events as shared_events;
 use crate::system::lab2::{events, troubles};
 use crate::system::record_file::{LoadedState, RecordFile, WriteFailures, unusable};
 use crate::system::troubles as shared_troubles;
+use recent::{RecentState, join};
 use record::{FORMAT, LEN, Record};
 use stamps::{Damage, FoundStamps, StampFile};
 
@@ -35,6 +40,10 @@ pub(super) const INITIAL_DURABLE: StoredState = StoredState {
 #[derive(Debug)]
 pub(super) struct StateFile {
     record: RecordFile<Record, LEN>,
+    /// The file in memory; `None` if its directory is not in memory.
+    recent: Option<RecentState>,
+    /// The state that was stored last.
+    newest: StoredState,
     stamps: StampFile,
     /// The stamps that an earlier run stored; empty after they were taken.
     found_stamps: Vec<StoredStamp>,
@@ -45,7 +54,7 @@ pub(super) struct StateFile {
 
 impl StateFile {
     /// Opens and locks the ring's state file in `directory`, and opens the file of the ring's jobs in the same
-    /// directory. Creates missing files.
+    /// directory. Also opens the file `recent`, if it is in memory. Creates missing files.
     ///
     /// # Errors
     /// Fails if the directory or a file cannot be used, or if a different process locked the state file. Also fails if
@@ -53,6 +62,7 @@ impl StateFile {
     pub(super) fn open(
         directory: &Path,
         ring: &NodeName,
+        recent: PathBuf,
     ) -> Result<(Self, LoadedState<StoredState>), Error> {
         let fresh = Record {
             durable: INITIAL_DURABLE,
@@ -73,21 +83,36 @@ impl StateFile {
             FoundStamps::Foreign => return Err(Error::StateForeign { path: jobs }),
             FoundStamps::Newer(format) => return Err(Error::StateNewer { path: jobs, format }),
         };
-        let found = found.map(|record| record.durable);
+        // Without the file in memory, each change is written to the state file.
+        let (mut recent, left) = match RecentState::open(recent) {
+            Ok(Some((recent, left))) => (Some(recent), left),
+            Ok(None) | Err(_) => (None, None),
+        };
+        let found = found.map(|record| match left {
+            Some(left) => join(record.durable, left),
+            None => record.durable,
+        });
         // Stores the flag only after the mark is written. Otherwise, if a full disk ended this start, the next start
         // would give a false warning.
+        let newest = found.or(INITIAL_DURABLE);
         let known = Record {
-            durable: found.or(INITIAL_DURABLE),
+            durable: newest,
             has_marked_jobs: true,
         };
         let rewritten = record.rewrite(&known);
         rewritten.map_err(unusable(record.path()))?;
+        if let Some(recent) = &mut recent {
+            recent.write(&newest);
+            recent.on_written();
+        }
         let loss = found.loss(record.path());
         let loss = loss.map(|loss| format!("{loss}; new tokens continue from the clock"));
         let losses = loss.map(|loss| (shared_events::STATE_CORRUPT, loss));
         let job_loss = jobs_lost(&jobs, damage).map(|loss| (events::JOBS_CORRUPT, loss));
         let state = Self {
             record,
+            recent,
+            newest,
             stamps,
             found_stamps,
             losses: losses.into_iter().chain(job_loss).collect(),
@@ -110,10 +135,46 @@ impl StateFile {
         &self.losses
     }
 
-    /// Checks that the files are in their places, and creates missing files again.
+    /// Checks that the files are in their places, and creates missing files again. Writes to the state file what only
+    /// the file in memory has.
     pub(super) fn check_place(&mut self) {
         self.record.check_place();
         self.stamps.check_place();
+        let written = self.write_recent();
+        WriteFailures::note(&mut self.failed, written);
+    }
+
+    /// Writes to the state file what only the file in memory has.
+    fn write_recent(&mut self) -> io::Result<()> {
+        if self.recent.as_ref().is_some_and(RecentState::is_ahead) {
+            self.write_newest()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn write_newest(&mut self) -> io::Result<()> {
+        let written = self.record.write(&Record {
+            durable: self.newest,
+            has_marked_jobs: true,
+        });
+        if let Some(recent) = &mut self.recent {
+            match written {
+                Ok(()) => recent.on_written(),
+                Err(_) => recent.on_failed(),
+            }
+        }
+        written
+    }
+
+    /// Returns the file in memory, if it may take this state.
+    fn recent_for(&mut self, durable: &StoredState) -> Option<&mut RecentState> {
+        let only_token_changes =
+            durable.stamp.is_none() && durable.my_token_number == self.newest.my_token_number;
+        let may_take = only_token_changes && self.is_in_place();
+        self.recent
+            .as_mut()
+            .filter(|recent| may_take && recent.has_room())
     }
 
     pub(super) fn is_in_place(&self) -> bool {
@@ -144,10 +205,12 @@ impl StateFile {
         self.failed.take()
     }
 
-    /// Syncs both files to the disk before a clean exit.
-    pub(super) fn sync(&self) -> io::Result<()> {
+    /// Syncs both files to the disk before a clean exit. Removes the file in memory.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.write_recent()?;
         self.record.sync()?;
-        self.stamps.sync()
+        self.stamps.sync()?;
+        self.recent.take().map_or(Ok(()), RecentState::remove)
     }
 }
 
@@ -166,13 +229,17 @@ fn jobs_lost(path: &Path, damage: Damage) -> Option<String> {
 
 impl Store<StoredState> for StateFile {
     fn store(&mut self, durable: &StoredState) -> StoreOutcome {
+        if let Some(recent) = self.recent_for(durable) {
+            recent.write(durable);
+            self.newest = *durable;
+            return StoreOutcome::Done;
+        }
         let stamp = durable.stamp.as_ref();
         let stamped = stamp.map_or(Ok(()), |stamp| self.stamps.store(stamp));
-        let record = Record {
-            durable: *durable,
-            has_marked_jobs: true,
-        };
-        let written = stamped.and_then(|()| self.record.write(&record));
+        let written = stamped.and_then(|()| {
+            let before = std::mem::replace(&mut self.newest, *durable);
+            self.write_newest().inspect_err(|_| self.newest = before)
+        });
         WriteFailures::note(&mut self.failed, written)
     }
 }

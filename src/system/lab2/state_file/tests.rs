@@ -32,8 +32,19 @@ fn ring(interface: &str) -> NodeName {
     parse_ring_name(interface).expect("a name")
 }
 
+/// A directory that does not exist.
+const NOT_THERE: &str = "/not/there";
+
+fn open_with(
+    directory: &Path,
+    memory: impl AsRef<Path>,
+) -> Result<(StateFile, LoadedState<StoredState>), Error> {
+    let recent = memory.as_ref().join("eth0.recent");
+    StateFile::open(directory, &ring("eth0"), recent)
+}
+
 fn open(directory: &Path) -> (StateFile, LoadedState<StoredState>) {
-    StateFile::open(directory, &ring("eth0")).unwrap()
+    open_with(directory, NOT_THERE).unwrap()
 }
 
 /// Overwrites bytes at `offset`, as an interrupted write does.
@@ -55,6 +66,120 @@ fn the_last_record_is_found_again() {
     }
     drop(state);
     assert_eq!(open(directory.path()).1, LoadedState::Stored(durable(5)));
+}
+
+/// Returns a state with the first token number.
+fn with_token(progress: u64) -> StoredState {
+    let mut durable = durable(1);
+    durable.known.as_mut().unwrap().progress = progress;
+    durable
+}
+
+/// Returns a directory on a disk or in memory, and a directory in memory.
+fn two_directories() -> [tempfile::TempDir; 2] {
+    [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")].map(Result::unwrap)
+}
+
+#[test]
+fn a_known_token_that_is_only_in_memory_is_found_again() {
+    let [directory, memory] = two_directories();
+    let reopen = || open_with(directory.path(), &memory).unwrap();
+    let (mut state, _) = reopen();
+    state.store(&with_token(1));
+    let on_disk = fs::read(state.path()).unwrap();
+    for progress in 2..=8 {
+        assert_eq!(state.store(&with_token(progress)), StoreOutcome::Done);
+        assert_eq!(fs::read(state.path()).unwrap(), on_disk);
+        drop(state);
+        let found;
+        (state, found) = reopen();
+        assert_eq!(found, LoadedState::Stored(with_token(progress)));
+        // The start wrote the token to the state file.
+        assert_eq!(
+            open_copy(state.path()),
+            LoadedState::Stored(with_token(progress))
+        );
+        state.store(&with_token(progress));
+        fs::write(state.path(), &on_disk).unwrap();
+    }
+}
+
+/// Reads a copy of a state file.
+fn open_copy(path: &Path) -> LoadedState<StoredState> {
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(path, directory.path().join("eth0.state")).unwrap();
+    open(directory.path()).1
+}
+
+#[test]
+fn tokens_in_memory_are_written_to_the_file_later() {
+    let [directory, memory] = two_directories();
+    let (mut state, _) = open_with(directory.path(), &memory).unwrap();
+    state.store(&with_token(1));
+    state.store(&with_token(2));
+    assert_eq!(open_copy(state.path()), LoadedState::Stored(with_token(1)));
+    state.check_place();
+    assert_eq!(open_copy(state.path()), LoadedState::Stored(with_token(2)));
+    for progress in 3..=1010 {
+        state.store(&with_token(progress));
+    }
+    assert_eq!(
+        open_copy(state.path()),
+        LoadedState::Stored(with_token(1003))
+    );
+    state.sync().unwrap();
+    assert_eq!(
+        open_copy(state.path()),
+        LoadedState::Stored(with_token(1010))
+    );
+    assert_eq!(fs::read_dir(memory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_new_token_number_is_written_to_the_file_at_once() {
+    let [directory, memory] = two_directories();
+    let (mut state, _) = open_with(directory.path(), &memory).unwrap();
+    state.store(&with_token(5));
+    state.store(&with_token(2000));
+    state.store(&durable(2));
+    assert_eq!(open_copy(state.path()), LoadedState::Stored(durable(2)));
+    drop(state);
+    // The file in memory has the stronger token, and the state file has the larger number.
+    let joined = StoredState {
+        my_token_number: 2,
+        ..with_token(2000)
+    };
+    let found = open_with(directory.path(), &memory).unwrap().1;
+    assert_eq!(found, LoadedState::Stored(joined));
+}
+
+#[test]
+fn while_the_file_cannot_be_written_nothing_counts_as_stored() {
+    let [directory, memory] = two_directories();
+    let (mut state, _) = open_with(directory.path(), &memory).unwrap();
+    state.store(&with_token(1));
+    state.record.forbid_writes();
+    assert_eq!(state.store(&with_token(2)), StoreOutcome::Done);
+    state.check_place();
+    assert_eq!(state.take_failures().unwrap().count, 1);
+    assert_eq!(state.store(&with_token(3)), StoreOutcome::Failed);
+    drop(state);
+    let found = open_with(directory.path(), &memory).unwrap().1;
+    assert_eq!(found, LoadedState::Stored(with_token(2)));
+}
+
+#[test]
+fn a_new_state_file_ignores_the_file_in_memory() {
+    let [directory, memory] = two_directories();
+    let (mut state, _) = open_with(directory.path(), &memory).unwrap();
+    state.store(&with_token(1));
+    state.store(&with_token(2));
+    fs::remove_file(state.path()).unwrap();
+    drop(state);
+    for expected in [LoadedState::Nothing, LoadedState::Stored(INITIAL_DURABLE)] {
+        let found = open_with(directory.path(), &memory).unwrap().1;
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]
@@ -118,7 +243,7 @@ fn another_programs_file_is_refused_and_kept() {
         let path = directory.path().join(name);
         for contents in [vec![b'x'], vec![0xff; 100_000], vec![0; 100_000]] {
             fs::write(&path, &contents).unwrap();
-            let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+            let error = open_with(directory.path(), NOT_THERE).unwrap_err();
             assert!(matches!(error, Error::StateForeign { .. }), "{error}");
             assert_eq!(error.exit_code(), 9);
             assert_eq!(fs::read(&path).unwrap(), contents, "{name}");
@@ -155,7 +280,7 @@ fn nothing_counts_as_stored_while_the_directory_is_missing() {
     state.check_place();
     assert!(state.is_in_place() && state.findings().count() == 0);
     // Another daemon cannot lock the file that this daemon has created again.
-    assert!(StateFile::open(&place, &ring("eth0")).is_err());
+    assert!(open_with(&place, NOT_THERE).is_err());
     drop(state);
     assert_eq!(open(&place).1, LoadedState::Stored(durable(1)));
 }
@@ -226,9 +351,14 @@ fn a_file_of_the_first_version_is_read_and_continued_byte_by_byte() {
 fn a_second_daemon_does_not_get_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let (_first, _) = open(directory.path());
-    let second = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+    let second = open_with(directory.path(), NOT_THERE).unwrap_err();
     assert!(matches!(second, Error::StateLocked { .. }), "{second}");
-    StateFile::open(directory.path(), &ring("eth1")).unwrap();
+    StateFile::open(
+        directory.path(),
+        &ring("eth1"),
+        Path::new(NOT_THERE).join("eth1.recent"),
+    )
+    .unwrap();
 }
 
 #[test]
@@ -242,7 +372,7 @@ fn a_file_in_place_of_the_directory_is_an_error_that_names_it() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = StateFile::open(&file, &ring("eth0")).unwrap_err();
+    let error = open_with(&file, NOT_THERE).unwrap_err();
     assert!(error.to_string().contains(&file.display().to_string()));
     assert_eq!(error.exit_code(), 7);
 }
@@ -258,7 +388,7 @@ fn a_newer_file_is_refused_and_kept() {
         let mut newer = fs::read(&path).unwrap();
         newer[slot..slot + 8].copy_from_slice(b"RINGST02");
         fs::write(&path, &newer).unwrap();
-        let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+        let error = open_with(directory.path(), NOT_THERE).unwrap_err();
         assert!(
             matches!(error, Error::StateNewer { format: 2, .. }),
             "{error}"
@@ -275,7 +405,7 @@ fn a_newer_file_of_jobs_is_refused_and_kept() {
     let mut newer = b"RINGJB02".to_vec();
     newer.resize(128, 7);
     fs::write(&jobs, &newer).unwrap();
-    let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+    let error = open_with(directory.path(), NOT_THERE).unwrap_err();
     assert!(
         matches!(&error, Error::StateNewer { path, format: 2 } if *path == jobs),
         "{error}"
@@ -305,7 +435,7 @@ fn a_link_is_refused_and_its_target_is_kept() {
     );
     fs::write(&target, "precious").unwrap();
     symlink(&target, &path).unwrap();
-    let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+    let error = open_with(directory.path(), NOT_THERE).unwrap_err();
     assert_eq!(error.exit_code(), 9);
     assert!(error.to_string().contains("symbolic link"), "{error}");
     assert_eq!(fs::read(&target).unwrap(), b"precious");

@@ -345,7 +345,7 @@ fn write_all_counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()
     if let Some(polling) = &counters.busy_poll {
         writeln!(
             out,
-            "  polling: {} in all, {} times with a frame, {} times in vain",
+            "  polling: {} in all, {} times with a frame, {} times without",
             short_duration(polling.time_ns),
             polling.found,
             polling.given_up
