@@ -314,14 +314,12 @@ impl<A: Copy + Ord> Authenticator<A> {
         self.accepts_unsigned && self.peers.get(client).is_none()
     }
 
-    /// Whether a client with another key is proven at this address. A client with this key may not end its session.
+    /// Whether `id` is a client key, and a client with another key is proven at this address. A client with this key
+    /// may not end its session. The other key may have been removed in the meantime: the session may live on.
     fn belongs_to_other_client(&self, now: Duration, client: A, id: KeyId) -> bool {
         let proven = self.peers.get(client).filter(|it| it.is_proven(now));
-        let known = proven.and_then(Peer::key_id).filter(|it| *it != id);
-        known.is_some_and(|known| {
-            let is_valid = self.keys.get(known.get(), true).is_some();
-            is_valid && [known, id].iter().any(|key| self.keys.is_client_key(*key))
-        })
+        let other = proven.and_then(Peer::key_id).filter(|it| *it != id);
+        other.is_some() && self.keys.is_client_key(id)
     }
 
     /// Returns the key of the last proven message of a client; `None` if it is a ring key, or if there is none.

@@ -287,17 +287,21 @@ fn a_client_cannot_take_the_address_of_a_proven_client_with_another_key() {
     prove(&mut again, &mut server);
     let request = again.seal_to(SERVER);
     assert_eq!(key_of(server.open(CLIENT, &request)), Some(9));
-    // A removed key reserves no address.
-    let mut strict = Node::new(SERVER, 1, &[OLD]).with_client_keys(&[CLIENT_KEY, OTHER]);
-    prove(&mut client, &mut strict);
-    strict
-        .authenticator
-        .set_client_keys(keyring(&[OTHER]).keys());
-    let forged = liar.seal_to(SERVER);
-    assert_eq!(
-        strict.open(CLIENT, &forged),
-        Verdict::Drop(DropReason::Unproven)
-    );
+    // The session of a client may live on when its key is removed, also if it was a key of the ring.
+    for (client_key, ring) in [(CLIENT_KEY, OLD), (OLD, NEW)] {
+        let mut strict = Node::new(SERVER, 1, &[OLD]).with_client_keys(&[CLIENT_KEY, OTHER]);
+        prove(&mut Node::new(CLIENT, 2, &[client_key]), &mut strict);
+        let authenticator = &mut strict.authenticator;
+        authenticator.set_keyring(&keyring(&[ring]), false);
+        authenticator.set_client_keys(keyring(&[OTHER]).keys());
+        let forged = liar.seal_to(SERVER);
+        assert_eq!(strict.open(CLIENT, &forged), refused);
+        // A client with a key of the ring is trusted.
+        let mut trusted = Node::new(CLIENT, 4, &[ring]);
+        prove(&mut trusted, &mut strict);
+        let request = trusted.seal_to(SERVER);
+        assert!(key_of(strict.open(CLIENT, &request)).is_some());
+    }
     // After a minute of silence, the address is free.
     let origin = Origin {
         address: CLIENT,
