@@ -51,6 +51,7 @@ pub struct PeerStatus<A> {
 pub struct Authenticator<A> {
     keys: NodeKeys,
     accepts_unsigned: bool,
+    challenges_unknown: bool,
     boot: u64,
     counter: u64,
     nonces: Nonces,
@@ -68,6 +69,7 @@ impl<A: Copy + Ord> Authenticator<A> {
         Self {
             keys: NodeKeys::new(keyring),
             accepts_unsigned,
+            challenges_unknown: false,
             boot: u64::from_be_bytes(boot),
             counter: 0,
             nonces,
@@ -86,6 +88,12 @@ impl<A: Copy + Ord> Authenticator<A> {
     /// Replaces the keys that only clients use. A key whose id is also in the keyring is ignored.
     pub fn set_client_keys(&mut self, keys: &[Key]) {
         self.keys.set_clients(keys);
+    }
+
+    /// Makes this node challenge the sender of each message that is unsigned or has an unknown key. So a server that
+    /// has started again learns the key of its client.
+    pub fn challenge_unknown(&mut self) {
+        self.challenges_unknown = true;
     }
 
     /// Signs the first `len` bytes of `buffer`, and appends the trailer. Returns the new length. If the buffer is too
@@ -126,6 +134,7 @@ impl<A: Copy + Ord> Authenticator<A> {
         bytes: &[u8],
     ) -> Verdict {
         let Some((message, trailer)) = Trailer::split(bytes) else {
+            self.greet_unknown(now, from.address);
             return self.deliver_unproven(DropReason::Unsigned, bytes.len());
         };
         let Some(kind) = trailer.kind() else {
@@ -137,6 +146,7 @@ impl<A: Copy + Ord> Authenticator<A> {
         let Some(key) = self.keys.get(trailer.key_id(), from.is_client) else {
             return match kind {
                 Kind::Message | Kind::MessageToAll => {
+                    self.greet_unknown(now, from.address);
                     self.deliver_unproven(DropReason::UnknownKey, message.len())
                 }
                 Kind::Challenge | Kind::Answer => self.drop(DropReason::UnknownKey),
@@ -183,6 +193,12 @@ impl<A: Copy + Ord> Authenticator<A> {
         let peer = self.peers.entry(now, to);
         if let Some(nonce) = peer.challenge(now, || nonces.draw()) {
             self.queue(to, Kind::Challenge, key_id, nonce);
+        }
+    }
+
+    fn greet_unknown(&mut self, now: Duration, to: A) {
+        if self.challenges_unknown {
+            self.greet(now, to);
         }
     }
 

@@ -45,7 +45,8 @@ impl Keys {
         let Some(keys) = &self.0 else {
             return Ok(Link::new(socket, None));
         };
-        let authenticator = Authenticator::new(&keys.keyring(), false, random_bytes()?);
+        let mut authenticator = Authenticator::new(&keys.keyring(), false, random_bytes()?);
+        authenticator.challenge_unknown();
         let addressing = ClientAddressing::new(socket.address()?.port(), servers);
         let transmit = datagrams::transmit_batch(DATAGRAM_BYTES_MAX + SIGNATURE_LEN_MAX);
         let signer = Signer::new(authenticator, addressing, transmit);
