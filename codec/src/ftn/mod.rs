@@ -91,7 +91,7 @@ pub mod transfer;
 pub mod transferred;
 
 pub use datagram::{Datagram, Header};
-pub use first_part::token_name;
+pub use first_part::find_name;
 pub use hash::{hash, rehash, server_sequence, server_signature};
 pub use message::{Kind, Message};
 pub use terms::{ServerTerms, Terms};

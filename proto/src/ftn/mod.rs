@@ -12,10 +12,12 @@ pub mod catalog;
 pub mod client;
 mod configuration;
 pub mod endpoint;
+mod names;
 pub mod server;
 mod servers;
 
 pub use configuration::{CONFIGURATION_NUMBER_MAX, Configuration, next_number};
+pub use names::find_denied_name;
 pub use servers::Servers;
 
 /// RETRY: the interval after which a message is repeated for the first time, if no answer arrives. Each later interval

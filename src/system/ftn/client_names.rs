@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ring_codec::ftn::{Datagram, Message, token_name};
+use ring_proto::ftn::find_denied_name;
 use ring_proto::time::Instant;
 use ring_runtime::driver::{Addressing, DatagramAddressing};
 use ring_trust::{ClientKeys, Destination, KeyId, NamePatterns, Origin, PseudoHeader};
@@ -91,26 +91,6 @@ impl ServerAddressing {
     }
 }
 
-/// Returns a name in a message that is not permitted; `None` if the message has only permitted names.
-fn find_denied<'a>(message: &'a [u8], patterns: &NamePatterns) -> Option<&'a [u8]> {
-    // The empty name is no token: clients use it for requests about their sessions.
-    let is_denied = |name: &&[u8]| !name.is_empty() && !patterns.permit(name);
-    // The machine drops a message that it cannot decode.
-    match Datagram::decode(message).ok()?.message() {
-        Message::Request { token, .. } | Message::Return { token, .. } => {
-            Some(token.name).filter(is_denied)
-        }
-        Message::Catalog { holdings } => holdings.iter().map(|it| it.name).find(is_denied),
-        // Of all messages of clients, only REQUEST and RETURN can be longer than a datagram. The name is shorter than a
-        // part.
-        Message::Part { part: 0, bytes, .. } => match token_name(bytes) {
-            Ok(Some(name)) => Some(name).filter(is_denied),
-            _ => Some(&[]),
-        },
-        _ => None,
-    }
-}
-
 impl Addressing for ServerAddressing {
     type Peer = SocketAddr;
     type Address = SocketAddr;
@@ -130,7 +110,7 @@ impl Addressing for ServerAddressing {
         let Some((key, patterns)) = key.and_then(|key| Some((key, clients?.patterns(key)?))) else {
             return true;
         };
-        let Some(name) = find_denied(message, patterns) else {
+        let Some(name) = find_denied_name(message, |name| patterns.permit(name)) else {
             return true;
         };
         self.denials += 1;
@@ -233,7 +213,8 @@ mod tests {
             part(0, &request(b"index")),
             // A name that is cut could continue in any way.
             part(0, &long[..12]),
-            part(0, &catalog(&[b"backup/home"])),
+            part(0, &catalog(&[b"", b"backup/home", b"index"])),
+            part(0, &encode(Message::Alive)),
         ] {
             assert!(!permits(&denied), "{denied:02x?}");
         }
@@ -243,13 +224,14 @@ mod tests {
             long.clone(),
             catalog(&[b"", b"backup/home"]),
             part(0, &long),
+            part(0, &catalog(&[b"", b"backup/home"])),
             part(1, &other),
             encode(Message::Alive),
             encode(Message::Logout),
         ] {
             assert!(permits(&permitted), "{permitted:02x?}");
         }
-        assert_eq!(addressing.denials(), 7);
+        assert_eq!(addressing.denials(), 8);
     }
 
     #[test]
