@@ -130,6 +130,7 @@ impl System for AndrewsSystem {
     type Address = SocketAddr;
     type Label = Option<&'static str>;
     type Node = NodeData;
+    type Addressing = DatagramAddressing;
     type Missed = Vec<HostInput>;
     type Event = AndrewsEvent;
     type Fault = Fault;

@@ -14,7 +14,8 @@ time          {time} in all
 faults met    {met}
 datagrams     {sent} sent, {injected} of strangers or replayed, {delivered} read, {overflowed} lost to full sockets
 sessions      {sessions} live, {lost} lost
-tokens        {grants} grants, {updates} updates, {surveys} surveys, {conflicts} conflicts
+tokens        {grants} grants, {attacker_grants} to the attacker, {updates} updates, {surveys} surveys, \
+              {conflicts} conflicts
 leaders       {warm} warm takeovers, {cold} cold ones, {resets} resets
 slowest       READY after {ready_after}, leader replaced after {replaced_after}, \
               its tokens granted after {served_after}

@@ -7,6 +7,7 @@ use super::node::CrashAfterSend;
 use super::schedule::{Fault, SystemFault};
 use super::settings::FaultKind;
 use super::system::World;
+use crate::kernel::faults::ProcessFault;
 use ring_proto::ftn::endpoint::Command;
 
 const SECOND: i64 = 1_000_000_000;
@@ -16,6 +17,9 @@ impl World {
     pub(super) fn act(&mut self, fault: &Fault) {
         let now = self.now;
         self.system.trace.note(now, || format!("{fault:?}"));
+        if let Fault::Process(ProcessFault::Keys { node, keys }) = fault {
+            return self.change_keys(*node, keys);
+        }
         if let Some(fault) = self.apply_fault(fault) {
             self.apply_node_fault(fault);
             self.apply_program_action(fault);

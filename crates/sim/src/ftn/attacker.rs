@@ -7,11 +7,17 @@ use super::system::{FtnSystem, World};
 use crate::kernel::system;
 
 impl World {
-    /// Forges a datagram of the sender of a heard datagram, for example the end of its session, or a grant.
+    /// Forges a datagram. If the attacker has a client key, signs the datagram, and also sends one of its session.
     pub(super) fn forge(
         &mut self,
         heard: &system::Message<FtnSystem>,
     ) -> system::Message<FtnSystem> {
+        let forged = self.forge_unsigned(heard);
+        self.forge_as_client(&forged).unwrap_or(forged)
+    }
+
+    /// Forges a datagram of the sender of a heard datagram, for example the end of its session, or a grant.
+    fn forge_unsigned(&mut self, heard: &system::Message<FtnSystem>) -> system::Message<FtnSystem> {
         let len = len_without_trailer(&heard.bytes).unwrap_or(0);
         let Ok(datagram) = Datagram::decode(&heard.bytes[..len]) else {
             return heard.clone();

@@ -5,13 +5,16 @@ use ring_proto::ftn::CLIENT_TIMEOUT_MIN;
 use ring_proto::ftn::server::{SESSION_BYTES, majority};
 use ring_proto::time::nanos;
 
+use super::client_keys::ClientNames;
 use super::program::UPDATE_LENGTHS;
 use super::schedule::{
     DeviantServer, Fault, MAX_CLIENTS, MAX_RATE, MAX_SERVERS, Schedule, SystemFault,
 };
 use super::settings::{FaultKind, Settings};
 use crate::kernel::generate::{self, Choices, GeneratorOptions, MS};
+use crate::kernel::keys::NodeKeys;
 use crate::kernel::rng::{Rng, Stream};
+use crate::kernel::schedule::FaultFields as _;
 
 const SECOND: u64 = 1_000 * MS;
 /// The messages after which a server may die.
@@ -86,6 +89,7 @@ impl Schedule {
             }
         }
         let keys = generator.add_keys(settings.seed, &kinds);
+        let client_names = generator.draw_client_names(&keys);
         generator.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
@@ -99,6 +103,7 @@ impl Schedule {
             client_timeout_us,
             max_memory,
             deviant,
+            client_names,
             latency_us,
             keys,
             stay_dead: Vec::new(),
@@ -194,6 +199,26 @@ impl Generator {
 
     fn draw_token(&mut self) -> usize {
         self.rng.index(self.options.tokens)
+    }
+
+    /// Draws the names that the keys of clients permit. In half of the runs with keys, clients have keys of the ring.
+    fn draw_client_names(&mut self, first: &NodeKeys) -> Vec<ClientNames> {
+        let has_keys = !first.is_empty() || self.actions.iter().any(|it| it.fault.gives_keys());
+        if !has_keys || self.rng.chance(500) {
+            return Vec::new();
+        }
+        let mut names = Vec::new();
+        for _ in 0..self.options.clients {
+            let (one, other) = (self.draw_token(), self.draw_token());
+            names.push(match self.rng.below(6) {
+                0 => None,
+                1 | 2 => Some(Vec::new()),
+                3 => Some(vec!["t*".into()]),
+                4 => Some(vec![format!("t{one}")]),
+                _ => Some(vec![format!("t{one}"), format!("t{other}*")]),
+            });
+        }
+        names
     }
 
     fn add_episodes(&mut self, kind: FaultKind) {

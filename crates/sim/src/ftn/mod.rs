@@ -6,7 +6,9 @@
 
 mod apply;
 mod attacker;
+mod attacking_client;
 mod checks;
+mod client_keys;
 mod exemptions;
 mod generate;
 mod node;
@@ -22,6 +24,7 @@ mod system;
 mod update_log;
 mod world;
 
+pub use client_keys::ClientNames;
 pub use outcome::{Excuse, Outcome, Rule, Stats, Violation};
 pub use run::run;
 pub use schedule::{Action, Fault, Schedule};

@@ -6,11 +6,14 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Access, ServerState};
 use ring_proto::ftn::server::Durable;
 
+use super::client_keys::KeyRole;
+
 /// A server or a client, alive or dead.
 #[derive(Debug)]
 pub(super) struct NodeData {
     pub(super) address: SocketAddr,
     pub(super) crash_after_send: CrashAfterSend,
+    pub(super) keys: KeyRole,
     pub(super) kind: Kind,
 }
 

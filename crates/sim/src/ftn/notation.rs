@@ -9,9 +9,10 @@ use super::schedule::TOKENS;
 
 const PORT: u16 = 7_000;
 pub(super) const FIRST_PORT: u16 = 20_000;
-/// The third byte of an address shows whether the address belongs to a server, a client or a stranger.
+/// The third byte of an address shows whether the address belongs to a server, a client, the attacker or a stranger.
 const SERVERS: u8 = 0;
 const CLIENTS: u8 = 1;
+const ATTACKER: u8 = 8;
 const STRANGERS: u8 = 9;
 
 fn address(net: u8, number: usize, port: u16) -> SocketAddr {
@@ -31,6 +32,11 @@ pub(super) fn client_address(client: usize, port: u16) -> SocketAddr {
 
 pub(super) fn stranger_address(number: usize) -> SocketAddr {
     address(STRANGERS, number, PORT)
+}
+
+/// Returns the address at which the attacker is a client.
+pub(super) fn attacker_address() -> SocketAddr {
+    address(ATTACKER, 0, PORT)
 }
 
 pub(super) fn is_stranger(address: SocketAddr) -> bool {

@@ -24,6 +24,7 @@ texts! {
         Granted "Q8: a request at the head is not granted in time",
         Storm "Q6: the datagrams never end",
         Valid "an invalid datagram is sent",
+        Names "TR24: the attacker holds a token that its key does not permit",
         Forgery "a node that requires signatures gets a datagram that no node sent, or gets a datagram twice",
     }
 }
@@ -66,6 +67,8 @@ counters! {
         lost,
         /// Grants to clients.
         grants,
+        /// Grants to the attacker, which has the key of a client.
+        attacker_grants,
         /// Confirmed updates.
         updates,
         /// Changes to a leader that knew the sessions of its predecessor.

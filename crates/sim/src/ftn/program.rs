@@ -109,6 +109,9 @@ impl World {
     /// Asks for a token.
     pub(super) fn request(&mut self, at: usize, token: usize, access: Access, lasts: Option<u64>) {
         let now = self.now;
+        if !self.nodes[at].own.keys.permits(&token_name(token)) {
+            return;
+        }
         let Some(own) = self.running_client(at) else {
             return;
         };

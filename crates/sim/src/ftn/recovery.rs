@@ -8,6 +8,7 @@ use ring_proto::ftn::server::{Options, RoleKind, Server};
 use ring_proto::ftn::{RETRY, RETRY_MAX};
 
 use super::node::CrashAfterSend;
+use super::notation::token_name;
 use super::outcome::Rule;
 use super::schedule::Schedule;
 use super::system::{PATH_DATAGRAM_MAX, World};
@@ -257,9 +258,10 @@ impl World {
         self.run(timeout + 2 * RETRY_MAX);
     }
 
-    /// Requests a token with every client at once, and waits until each client has had the token.
+    /// Requests a token with every client whose key permits it, all at once. Waits until each client has had the token.
     fn serve_token(&mut self, token: usize, first: Duration, exchange: Duration) -> bool {
-        let clients: Vec<usize> = (self.system.servers..self.len()).collect();
+        let permits = |at: &usize| self.nodes[*at].own.keys.permits(&token_name(token));
+        let clients: Vec<usize> = (self.system.servers..self.len()).filter(permits).collect();
         let before = self.system.stats.counters.grants;
         for &at in &clients {
             self.request(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ring_proto::ftn::server::{self, majority};
 use serde::{Deserialize, Serialize};
 
+use super::client_keys::{self, ClientNames};
 use super::outcome::{Rule, Stats};
 use crate::kernel::faults::{self, NetworkFault};
 use crate::kernel::schedule::{MAX_TIME_US, Nodes, declare_faults, declare_schedule};
@@ -42,6 +43,9 @@ declare_schedule! {
         /// A server whose options differ from the options of the other servers.
         #[serde(rename = "odd", default, skip_serializing_if = "Option::is_none")]
         pub deviant: Option<DeviantServer>,
+        /// The names that the keys of the clients permit. If the list is empty, clients have the keys of the servers.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub client_names: Vec<ClientNames>,
     }
 }
 
@@ -187,6 +191,7 @@ impl Schedule {
                 "stay_dead must be empty: all servers and clients are started again".into(),
             );
         }
+        client_keys::check(&self.client_names, self.clients)?;
         for server in 0..self.servers {
             let options = self.options_of(server).check(self.servers);
             options.map_err(|error| error.to_string())?;
@@ -219,8 +224,11 @@ impl Nodes for Schedule {
 
     /// The last server stays. If the quorum was a majority, it becomes a majority of the remaining servers.
     fn take_node(&mut self, node: usize) -> bool {
-        if node >= self.servers {
+        if let Some(client) = node.checked_sub(self.servers) {
             self.clients -= 1;
+            if client < self.client_names.len() {
+                self.client_names.remove(client);
+            }
             return true;
         }
         if self.servers <= 1 {

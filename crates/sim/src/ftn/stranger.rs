@@ -96,7 +96,7 @@ impl World {
     }
 
     /// Returns the id of a session that a server knows.
-    fn draw_session(&mut self) -> i32 {
+    pub(super) fn draw_session(&mut self) -> i32 {
         let server = self.rng.index(self.system.servers);
         let local = self.nodes[server].clock.monotonic(self.now);
         let known = self.machine(server).and_then(|machine| machine.server());

@@ -5,13 +5,15 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ring_codec::ftn::{Datagram, Kind as Type, Message, ServerState};
+use ring_codec::ftn::{self, Datagram, Kind as Type, ServerState};
 use ring_proto::ftn::server;
-use ring_runtime::driver::DatagramAddressing;
+use ring_trust::Authenticator;
 
+use super::attacking_client::AttackingClient;
 use super::checks::Checks;
+use super::client_keys::FtnAddressing;
 use super::node::{CrashAfterSend, Kind, NodeData};
-use super::notation::{is_stranger, line, node_of};
+use super::notation::{attacker_address, is_stranger, line, node_of};
 use super::outcome::{Rule, Stats};
 use super::schedule::Fault;
 use super::settings::FaultKind;
@@ -20,7 +22,7 @@ use crate::kernel::datagram_log::datagram_log;
 use crate::kernel::simulation;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{ConnectionTable, NoStreams};
-use crate::kernel::system::{Moment, Route, System};
+use crate::kernel::system::{Message, Moment, Route, System};
 use crate::kernel::trace::Trace;
 use ring_proto::ftn::endpoint::{Endpoint, Event};
 
@@ -53,6 +55,8 @@ pub(super) struct FtnSystem {
     pub(super) trace: Trace,
     /// Whether the faults are over. After the faults, a process that ends starts again.
     pub(super) faults_have_ended: bool,
+    /// The attacker as a client; `None` if it has no key.
+    pub(super) attacking_client: Option<AttackingClient>,
     /// The values with which processes are started.
     pub(super) process_options: Option<ProcessOptions>,
 }
@@ -69,6 +73,7 @@ impl System for FtnSystem {
     type Address = SocketAddr;
     type Label = Option<&'static str>;
     type Node = NodeData;
+    type Addressing = FtnAddressing;
     type Missed = ();
     type Event = FtnEvent;
     type Fault = Fault;
@@ -83,8 +88,12 @@ impl System for FtnSystem {
         own.address
     }
 
-    fn addressing(_: usize, own: &NodeData) -> DatagramAddressing {
-        DatagramAddressing::new(own.address)
+    fn addressing(_: usize, own: &NodeData) -> FtnAddressing {
+        own.keys.addressing(own.address)
+    }
+
+    fn set_signature_options(own: &NodeData, authenticator: &mut Authenticator<SocketAddr>) {
+        own.keys.set_options(authenticator);
     }
 
     fn accepts(own: &NodeData, to: SocketAddr) -> bool {
@@ -129,14 +138,14 @@ impl System for FtnSystem {
             let max = 26 + self.servers;
             self.checks
                 .check_stranger_answer(at, node, to, bytes.len(), max);
-            if !matches!(message, Message::Config { .. }) {
+            if !matches!(message, ftn::Message::Config { .. }) {
                 let what = format!("a stranger gets {}", line(bytes));
                 self.checks
                     .findings
                     .report(at, Some(node), Rule::Stranger, what);
             }
         }
-        if let (Message::Grant { .. }, Kind::Server(server)) = (message, &mut own.kind)
+        if let (ftn::Message::Grant { .. }, Kind::Server(server)) = (message, &mut own.kind)
             && server.state != Some(ServerState::Ready)
         {
             server.granted_early = Some(line(bytes));
@@ -153,6 +162,14 @@ impl System for FtnSystem {
     }
 
     datagram_log!(checks.findings, line);
+
+    fn on_overheard(sim: &mut World, message: &Message<Self>) {
+        sim.on_overheard(message);
+    }
+
+    fn is_attackers(address: SocketAddr) -> bool {
+        address == attacker_address()
+    }
 
     fn on_event(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;

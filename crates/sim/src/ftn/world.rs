@@ -7,10 +7,14 @@ use ring_proto::ftn::Servers;
 use ring_proto::ftn::client::{self, Client};
 use ring_proto::ftn::server::{self, RoleKind, Server};
 
+use super::attacking_client::AttackingClient;
 use super::checks::Checks;
+use super::client_keys::{ATTACKER_NAME, KeyRole};
 use super::exemptions::Exemptions;
 use super::node::{ClientData, CrashAfterSend, Kind, NodeData, ServerData};
-use super::notation::{FIRST_PORT, client_address, list, server_address, token_of};
+use super::notation::{
+    FIRST_PORT, attacker_address, client_address, list, server_address, token_of,
+};
 use super::outcome::{Outcome, Rule};
 use super::schedule::Schedule;
 use super::settings::FaultKind;
@@ -55,6 +59,7 @@ impl World {
     pub(super) fn of(schedule: &Schedule, process_options: ProcessOptions) -> Self {
         let mut rng = Rng::new(schedule.seed, Stream::World);
         let nodes = schedule.servers + schedule.clients;
+        let mut roles = KeyRole::of(schedule).into_iter();
         let nodes = (0..nodes).map(|at| {
             let (address, kind) = match at.checked_sub(schedule.servers) {
                 None => (server_address(at), Kind::Server(ServerData::default())),
@@ -66,6 +71,7 @@ impl World {
             let own = NodeData {
                 address,
                 crash_after_send: CrashAfterSend::None,
+                keys: roles.next().unwrap_or_default(),
                 kind,
             };
             let mut node = Node::new(own, SOCKET_DATAGRAM_MAX, 1 + rng.below(1_000_000_000_000));
@@ -85,6 +91,10 @@ impl World {
         };
         let mut sim = Self::of_schedule(nodes, schedule, rng, system);
         sim.network.conditions.longest = Some(PATH_DATAGRAM_MAX);
+        sim.set_first_client_keys(&schedule.keys);
+        if sim.has_attacker() && !schedule.client_names.is_empty() {
+            sim.system.attacking_client = AttackingClient::new();
+        }
         sim
     }
 
@@ -257,6 +267,12 @@ impl World {
                 let name = String::from_utf8_lossy(token.name);
                 let what = format!("{name} is held by {id}, which is no session");
                 checks.findings.report(now, Some(at), Rule::Sessions, what);
+            }
+            let is_attackers = |id| snapshot.sessions.contains(&(id, attacker_address()));
+            if token.holders().any(is_attackers) && token.name != ATTACKER_NAME.as_bytes() {
+                let name = String::from_utf8_lossy(token.name);
+                let what = format!("{name} is held by the attacker");
+                checks.findings.report(now, Some(at), Rule::Names, what);
             }
         }
         checks.exemptions.known[at] = known_tokens(server);

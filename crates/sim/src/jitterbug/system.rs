@@ -122,6 +122,7 @@ impl System for JitterbugSystem {
     type Address = SocketAddr;
     type Label = Option<&'static str>;
     type Node = NodeData;
+    type Addressing = DatagramAddressing;
     type Missed = Vec<HostInput>;
     type Event = JitterbugEvent;
     type Fault = Fault;

@@ -1,4 +1,4 @@
-//! A host without a key that hears all messages, and sends recorded, changed and forged messages.
+//! A host without a key of the ring that hears all messages, and sends recorded, changed and forged messages.
 
 use std::collections::VecDeque;
 
@@ -96,9 +96,15 @@ impl<S: System> Simulation<S> {
         self.recordings = Some(Recordings::new());
     }
 
+    /// Whether the attacker hears all messages.
+    pub(crate) const fn has_attacker(&self) -> bool {
+        self.recordings.is_some()
+    }
+
     pub(super) fn record(&mut self, message: &Message<S>) {
         if let Some(recordings) = &mut self.recordings {
             recordings.record(&mut self.rng, message);
+            S::on_overheard(self, message);
         }
     }
 

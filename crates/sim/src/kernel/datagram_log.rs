@@ -5,8 +5,6 @@
 /// argument is the function that formats a datagram.
 macro_rules! datagram_log {
     ($($findings:ident).+, $line:path) => {
-        type Addressing = ring_runtime::driver::DatagramAddressing;
-
         fn on_handshake(
             _: &[u8],
             to: SocketAddr,

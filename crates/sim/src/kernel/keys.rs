@@ -43,7 +43,7 @@ impl NodeKeys {
     /// Returns the keys; `None` without keys.
     fn keyring(&self) -> Option<Keyring> {
         let lines = self.ids.iter().fold(String::new(), |mut text, id| {
-            let _ = writeln!(text, "{id} {id:064x}");
+            let _ = writeln!(text, "{}", key_line(*id));
             text
         });
         Keyring::parse(&lines).ok()
@@ -65,6 +65,11 @@ impl NodeKeys {
         };
         Self { ids, unsigned }
     }
+}
+
+/// Returns the line of a key file with the key of this id.
+pub(crate) fn key_line(id: u32) -> String {
+    format!("{id} {id:064x}")
 }
 
 /// The first round in which all nodes require signatures.
@@ -147,6 +152,7 @@ impl<S: System> Simulation<S> {
             (Some(keyring), Some(signer)) => {
                 let authenticator = signer.authenticator_mut();
                 authenticator.set_keyring(&keyring, keys.unsigned);
+                S::set_signature_options(&node.own, authenticator);
                 self.set_stream_keys(at);
             }
             _ => self.renew_signer(at),
@@ -177,8 +183,9 @@ impl<S: System> Simulation<S> {
         for part in seed.as_chunks_mut().0 {
             *part = self.rng.draw().to_be_bytes();
         }
-        let authenticator = Authenticator::new(&keyring, keys.unsigned, seed);
+        let mut authenticator = Authenticator::new(&keyring, keys.unsigned, seed);
         let own = &self.nodes[at].own;
+        S::set_signature_options(own, &mut authenticator);
         let addressing = S::addressing(at, own);
         let transmit = TransmitBatch::of(TRANSMIT_BATCH, S::MESSAGE_LEN_MAX + TRAILER_LEN);
         self.nodes[at].signer = Some(Signer::new(authenticator, addressing, transmit));

@@ -11,7 +11,7 @@ use ring_runtime::driver::{
     TransmitBatch,
 };
 
-use ring_trust::TRAILER_LEN;
+use ring_trust::len_without_trailer;
 
 use super::clock::Clock;
 use super::keys::NodeKeys;
@@ -176,10 +176,6 @@ pub struct NodeLink<'a, S: System> {
 }
 
 impl<S: System> NodeLink<'_, S> {
-    fn signature_len(&self) -> usize {
-        if self.signs { TRAILER_LEN } else { 0 }
-    }
-
     /// Returns the fault that makes the interface refuse the next message, if there is such a fault.
     fn refusal(&mut self, bytes: &[u8], to: Peer<S>) -> Option<FaultEffect> {
         if self.rng.chance(self.refuse) {
@@ -239,7 +235,9 @@ impl<S: System> Link<Peer<S>> for NodeLink<'_, S> {
             let sent = if let Some(name) = handshake_name(bytes).filter(|_| self.signs) {
                 Some(S::on_handshake(bytes, to, name))
             } else {
-                let message = &bytes[..bytes.len() - self.signature_len()];
+                // A node with keys does not sign messages to a client that may have no keys.
+                let signed_len = len_without_trailer(bytes).filter(|_| self.signs);
+                let message = &bytes[..signed_len.unwrap_or(bytes.len())];
                 system.on_sent(self.context.moment, own, message, to)
             };
             if let Some((to, label)) = sent {

@@ -9,7 +9,7 @@ use ring_proto::time::Now;
 use ring_runtime::driver::{
     Addressing, Authenticated, Link, ReceiveBatch, Refused, Signer, Streams, TransmitBatch,
 };
-use ring_trust::TRAILER_LEN;
+use ring_trust::{TRAILER_LEN, len_without_trailer};
 
 use super::node::NodeLink;
 use super::queue::Bytes;
@@ -27,14 +27,17 @@ pub(super) const KIND_FROM_END: usize = 21;
 const HANDSHAKES: [(u8, &str); 2] = [(1, "CHALLENGE"), (2, "ANSWER")];
 
 /// Returns the name of a signed message that does not come from a state machine.
-pub(super) fn handshake_name(signed: &[u8]) -> Option<&'static str> {
+pub(crate) fn handshake_name(signed: &[u8]) -> Option<&'static str> {
+    if len_without_trailer(signed).is_some() {
+        return None;
+    }
     let kind = signed.get(signed.len().checked_sub(KIND_FROM_END)?)?;
     let known = HANDSHAKES.iter().find(|(number, _)| number == kind);
     known.map(|(_, name)| *name)
 }
 
 /// The address of a sender of signed messages.
-pub(super) type Sender<S> = <<S as System>::Addressing as Addressing>::Address;
+pub type Sender<S> = <<S as System>::Addressing as Addressing>::Address;
 
 /// A message that a node read from its link, before its signature was verified.
 #[derive(Debug)]
@@ -210,11 +213,11 @@ impl<'a, S: System> SignedLink<'a, S> {
         let moment = context.moment;
         let parts = context.parts.borrow_mut();
         let mut system = RefMut::map(parts, |(system, _)| &mut **system);
-        for ((bytes, _, _, age), from) in batch.iter().zip(senders) {
+        for ((bytes, peer, _, age), from) in batch.iter().zip(senders) {
             system.on_read(moment, bytes, age);
             let node = (moment.node, life);
             let is_legal = |from| signed.on_delivered(node, up_since, (from, bytes));
-            if requires && !from.is_some_and(is_legal) {
+            if requires && !S::is_attackers(peer) && !from.is_some_and(is_legal) {
                 system.on_forgery(moment, S::describe(bytes));
             }
         }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use ring_proto::Machine;
 use ring_runtime::driver::Addressing;
+use ring_trust::Authenticator;
 
 use super::queue;
+use super::signed_link::Sender;
 use super::simulation::Simulation;
 use super::stats::Count;
 use super::streams::{Carrier, ConnectionTable, Side};
@@ -97,6 +99,9 @@ pub trait System: Sized {
     /// Returns the address of a node in its signed messages. The address may change while the node runs.
     fn addressing(node: usize, own: &Self::Node) -> Self::Addressing;
 
+    /// Sets the options of a node's signatures, in addition to its keys.
+    fn set_signature_options(_own: &Self::Node, _authenticator: &mut Authenticator<Sender<Self>>) {}
+
     /// Whether a node accepts a message to an address. The node may have changed its address since the message was
     /// sent.
     fn accepts(_own: &Self::Node, _to: Self::Address) -> bool {
@@ -177,6 +182,14 @@ pub trait System: Sized {
     /// Makes a message with which an attacker would break the system, if nodes accepted it. The attacker has heard
     /// another message.
     fn forge(sim: &mut Simulation<Self>, heard: &Message<Self>) -> Message<Self>;
+
+    /// Handles a message of a node that the attacker hears.
+    fn on_overheard(_sim: &mut Simulation<Self>, _message: &Message<Self>) {}
+
+    /// Whether an address belongs to the attacker, and the attacker has a key.
+    fn is_attackers(_address: Peer<Self>) -> bool {
+        false
+    }
 
     /// Records that a corrupt message arrives at `due`, because no checksum detected the flipped bits.
     fn on_corrupted(&mut self, _due: u64, _sent: &[u8], _arrives: &[u8]) {}

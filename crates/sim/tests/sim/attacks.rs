@@ -1,4 +1,4 @@
-//! An attacker without a key breaks systems without keys, and no system with keys.
+//! An attacker without a key of the ring breaks systems without keys, and no system with keys.
 
 use std::time::Duration;
 
@@ -40,6 +40,7 @@ attacks! {
     board_without_keys andrews andrews::replay;
     ring_without_keys lab2 replay_lab2;
     segment_without_keys jitterbug jitterbug::replay;
+    token_service_with_client_keys ftn ftn::replay;
     token_service_without_keys ftn ftn::replay;
 }
 
@@ -88,6 +89,23 @@ fn attacks_break_token_services_without_keys_and_none_with_keys() {
         })
     };
     assert!(broken_without_keys!(ftn::replay, schedule) > 1);
+}
+
+#[test]
+fn an_attacker_with_the_key_of_a_client_gets_only_its_own_token() {
+    let mut attacker_grants = 0;
+    for seed in 0..2 * SEEDS {
+        let outcome = ftn::run(&ftn::Settings {
+            seed,
+            servers: None,
+            clients: None,
+            time: TIME,
+            faults: "attack,keys,hold".parse().expect("kinds of faults"),
+        });
+        assert_eq!(outcome.violations, [], "seed {seed}");
+        attacker_grants += outcome.stats.counters.attacker_grants;
+    }
+    assert!(attacker_grants > 0);
 }
 
 #[test]

@@ -119,6 +119,8 @@ flaws! {
         kept!("a_leader_that_has_lost_its_state_file_outnumbers_what_a_server_knows"),
         Rule::OneLeader
     );
+    names_of_catalogs_unchecked DetectingRun::Seeds("attack,crash,hold", 0, Rule::Names);
+    names_of_parts_unchecked DetectingRun::Seeds("attack,hold", 0, Rule::Names);
     never_gives_way DetectingRun::Seeds("partition,run,hold", 20, Rule::Authority);
     no_grace DetectingRun::Seeds("crash,run,hold", 6, Rule::Exclusion);
     number_exceeded_without_doubt DetectingRun::Schedule(

@@ -10,6 +10,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_client_takes_only_the_tokens_that_its_key_permits,
         a_client_with_a_wrong_key_gets_a_reason,
         a_server_with_a_key_of_a_client_is_ignored,
+        servers_that_start_again_learn_what_a_client_holds,
     ]
 }
 
@@ -97,4 +98,21 @@ fn a_server_with_a_key_of_a_client_is_ignored() -> Result<()> {
     })?;
     // The other two servers have a quorum.
     stand.expect(Some("client.keys"), &["set", "held", "x"], 0, &[])
+}
+
+/// Servers that start again do not know the key of the client. The data of its token are longer than a datagram.
+fn servers_that_start_again_learn_what_a_client_holds() -> Result<()> {
+    let mut stand = KeyStand::new(SERVERS + 1, &[1])?;
+    stand.wait_for_key(1)?;
+    let own = Some("client.keys");
+    stand.expect(own, &["set", "held", &"x".repeat(20_000)], 0, &[])?;
+    let _hold = stand.hold(own, "held")?;
+    for index in 0..SERVERS {
+        let server = stand.servers.server(index);
+        server.kill()?;
+        server.start()?;
+        stand.servers.wait_until_served_by(&[0, 1, 2])?;
+        stand.expect(own, &["set", "-w", "1", "held", "y"], 1, &["not granted"])?;
+    }
+    Ok(())
 }

@@ -39,4 +39,7 @@ schedules! {
     who_has_had_its_turn_lets_another_list_come,
     who_hears_an_old_configuration_again_after_a_start_has_no_survey,
     a_datagram_of_an_ended_client_arrives_after_one_of_its_successor,
+    a_long_catalog_of_a_client_with_a_key_arrives,
+    a_server_that_starts_again_learns_the_keys_of_its_clients,
+    the_address_of_a_client_stays_its_own_when_its_key_is_removed,
 }
