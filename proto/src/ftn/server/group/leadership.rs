@@ -8,6 +8,11 @@ use crate::ftn::RETRY;
 use crate::ftn::server::group::PendingIds;
 use crate::time::Instant;
 
+/// Maximum number of sessions in a short list.
+const SHORT_LIST_SESSIONS_MAX: usize = 20;
+/// Minimum time between two rounds that announce a change of a short list.
+const SHORT_LIST_PAUSE: Duration = Duration::from_millis(10);
+
 /// Data that exist only during the leadership.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Leadership {
@@ -119,10 +124,16 @@ impl Leadership {
         self.grace = (!grace.is_zero()).then(|| now + grace);
     }
 
-    /// Makes a round due at once. If the last round was less than RETRY ago, the new round is due RETRY after the last
-    /// round.
+    /// Makes a round due at once, or when the pause since the last round is over.
     pub(crate) fn schedule_early_round(&mut self, now: Instant) {
-        let due = (self.last_round_at + RETRY).max(now);
+        // A client that logs in waits for this round. A short list fits one datagram, so it may be sent often.
+        let is_short = self.expiry.len() <= SHORT_LIST_SESSIONS_MAX;
+        let pause = if self.has_list_changed && is_short {
+            SHORT_LIST_PAUSE
+        } else {
+            RETRY
+        };
+        let due = (self.last_round_at + pause).max(now);
         // Further changes must not postpone the round.
         self.early_round_due = Some(self.early_round_due.map_or(due, |urgent| urgent.min(due)));
     }
@@ -162,7 +173,7 @@ impl Leadership {
 
     /// If an early round is due, returns its kind.
     pub(crate) fn take_early_round(&mut self, now: Instant) -> Option<EarlyRound> {
-        if self.has_list_changed && self.early_round_due.is_none() {
+        if self.has_list_changed {
             self.schedule_early_round(now);
         }
         self.early_round_due.take_if(|due| *due <= now)?;

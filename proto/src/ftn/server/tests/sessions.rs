@@ -54,6 +54,25 @@ fn a_session_begins_with_its_second_message_and_the_next_state_lists_it() {
 }
 
 #[test]
+fn changes_of_the_list_cause_a_round_after_a_pause() {
+    const SHORT_PAUSE: Duration = Duration::from_millis(10);
+    let mut rig = Rig::leader(2);
+    for k in 1..=21 {
+        rig.login(k);
+    }
+    rig.pass(HB / 2);
+    assert_eq!(only(&rig.send(1, Message::Alive), "STATE").len(), 1);
+    for k in 2..=20 {
+        assert_eq!(only(&rig.send(k, Message::Alive), "STATE"), NONE);
+        assert_eq!(only(&rig.pass(SHORT_PAUSE - MS), "STATE"), NONE);
+        assert_eq!(only(&rig.pass(MS), "STATE").len(), 1, "{k} sessions");
+    }
+    assert_eq!(only(&rig.send(21, Message::Alive), "STATE"), NONE);
+    assert_eq!(only(&rig.pass(RETRY - MS), "STATE"), NONE);
+    assert_eq!(only(&rig.pass(MS), "STATE").len(), 1, "the list is long");
+}
+
+#[test]
 fn an_id_that_is_not_used_for_5_s_is_forgotten() {
     let mut rig = Rig::alone();
     rig.login(1);
