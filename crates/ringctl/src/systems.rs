@@ -76,11 +76,9 @@ impl SystemCommand {
                 }),
                 system,
             ) => has_waitable_state(system, &target.name()),
-            (Self::Ring(_) | Self::Doctor(_), None) => true,
+            (Self::Doctor(_), _) | (Self::Ring(_), None) => true,
             (Self::Ring(command), Some(JITTERBUG)) => !command.is_lab2_only(),
-            (Self::Ring(_) | Self::Doctor(_), Some(_)) | (Self::Token(_) | Self::GrantToken, _) => {
-                false
-            }
+            (Self::Ring(_), Some(_)) | (Self::Token(_) | Self::GrantToken, _) => false,
         }
     }
 
@@ -128,7 +126,7 @@ mod tests {
             ("lock --name x --shared", &["lab2"]),
             ("unlock --name x", &["lab2"]),
             ("locks", &["lab2"]),
-            ("doctor", &["lab2"]),
+            ("doctor", &["lab2", "jitterbug", "ftn", "board"]),
             ("lock", &["lab2", "jitterbug"]),
             ("unlock", &["lab2", "jitterbug"]),
             ("yield", &["lab2", "jitterbug"]),

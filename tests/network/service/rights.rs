@@ -79,6 +79,24 @@ fn monitors_read_all_systems_and_change_none() -> Result<()> {
     let status = container.run(&["ringctl", "-i", "eth0", "status", "--json"])?;
     let status: Value = serde_json::from_str(&status)?;
     ensure!(status["paused"] == false, "{status:#}");
+    check_doctor_without_a_ring(&container)
+}
+
+/// Without a name, `ringctl doctor` examines the only daemon of a machine, of any system.
+fn check_doctor_without_a_ring(container: &Container) -> Result<()> {
+    let examine = || container.sh("code=0; ringctl doctor 2>&1 || code=$?; echo code $code");
+    let choice = examine()?;
+    ensure!(
+        choice.contains("-i eth0 or -i ftn-0") && choice.ends_with("code 4\n"),
+        "{choice}"
+    );
+    container.sh("systemctl stop ringd@eth0 ringd-jitterbug@eth0")?;
+    // A stalled daemon may be in trouble.
+    let found = examine()?;
+    ensure!(
+        found.ends_with("code 0\n") || found.ends_with("code 1\n"),
+        "{found}"
+    );
     Ok(())
 }
 

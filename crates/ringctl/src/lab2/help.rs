@@ -199,7 +199,7 @@ A measurement needs the right to act, and the rules of nftables need root.
     "  1  at least one error or warning, for example because no ringd runs\n",
     "  4  several ringd run here: name one NODE\n",
     "\nExamples:\n",
-    "  sudo ringctl doctor                 examine the only ring of this machine\n",
+    "  sudo ringctl doctor                 examine the only daemon of this machine\n",
     "  sudo ringctl doctor eth0            examine the ring of eth0\n",
     "  sudo ringctl doctor ftn-0           examine a server of the token service\n",
     "  ringctl doctor --json | jq -r '.findings[].kind'"
