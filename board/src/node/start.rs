@@ -34,9 +34,9 @@ pub(super) const PROGRAM: Program = Program("ring-board");
 const REQUEST_REFUSAL: &str =
     "a node of the board answers only requests for its status and its events";
 /// The refusal of a URL that contains a password.
-const PASSWORD_REFUSAL: &str = "--database contains a password, which ps shows to every user: remove the password \
-     from the URL, and use PGPASSFILE, ~/.pgpass, PGPASSWORD or the systemd credential database-password; see \
-     ring-board --help";
+pub(super) const PASSWORD_REFUSAL: &str = "--database contains a password, which ps shows to every user: \
+     remove the password from the URL, and use PGPASSFILE, ~/.pgpass, PGPASSWORD or the systemd credential \
+     database-password; see ring-board --help";
 /// The size of a datagram's buffer. Longer messages travel on connections. The kernel truncates a longer datagram, and
 /// the node recognizes the truncated datagram as too long.
 const DATAGRAM_BYTES_MAX: usize = datagrams::MAX_DATAGRAM;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ring_codec::andrews::Kind;
-use ring_control::{Finding, Health, NodeStatus, TrustStatus, Verdict};
+use ring_control::{ConfigStatus, Finding, Health, NodeStatus, TrustStatus, Verdict};
 use ring_host::DatagramDrops;
 use ring_host::trust::{key_ids, trust_status, unproven_counts};
 use ring_process::sandbox::missing_limits;
@@ -29,6 +29,9 @@ pub struct Status {
     trust: TrustStatus,
     /// The limits of the daemon that the kernel does not support.
     missing_limits: Vec<String>,
+    /// The options of the daemon; absent in the status for browsers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<ConfigStatus>,
     successor: Option<u32>,
     predecessor: Option<u32>,
     token: Token,
@@ -110,6 +113,7 @@ impl Status {
             node_keys: node_keys(around),
             trust: trust_status(around.signer),
             missing_limits: missing_limits(),
+            config: None,
             successor: it.successor,
             predecessor: it.predecessor,
             token: Token {
@@ -130,6 +134,12 @@ impl Status {
             troubles,
             counters,
         }
+    }
+
+    /// Adds the options of the daemon, for clients of the control socket.
+    pub fn with_config(mut self, config: ConfigStatus) -> Self {
+        self.config = Some(config);
+        self
     }
 
     /// Returns the health of the node.

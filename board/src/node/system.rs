@@ -26,7 +26,7 @@ use super::link::{Sockets, set_trust};
 use super::observer::EventObserver;
 use super::page::PageCalls;
 use super::report;
-use super::start::PROGRAM;
+use super::start::{PASSWORD_REFUSAL, PROGRAM};
 use super::status::{Status, Surroundings};
 use crate::database::{CurrentFault, Worker};
 use crate::events;
@@ -155,7 +155,11 @@ impl System for Node {
         let recent = self.observer.history.recent();
         let latest = recent.latest();
         let reaction = self.onlookers.answer(client.id, &request, recent);
-        reaction.answer(latest, || NodeStatus::from(&self.sources.status(machine)))
+        let configured = &self.configured;
+        reaction.answer(latest, || {
+            let status = self.sources.status(machine);
+            NodeStatus::from(&status.with_config(configured.status()))
+        })
     }
 
     fn poll_clients(
@@ -180,6 +184,10 @@ impl System for Node {
         ring_host::reload(PROGRAM, &mut self.configured, &ADJUSTABLE, |new| {
             options.adjust(new);
             options.keys.check().map_err(|error| error.to_string())?;
+            // The log would show the new value.
+            if new.database.has_password() {
+                return Err(PASSWORD_REFUSAL.to_owned());
+            }
             let trust = options.keys.trust().map_err(|error| error.to_string())?;
             set_trust(sockets, &trust)?;
             Ok(options)

@@ -1,5 +1,6 @@
 //! The output of `ringctl` for a node.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -7,9 +8,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_board::database::{TransactionKind, Url};
-use ring_segment::{Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
+use serde_json::json;
 
-use super::test_ring::{DatabaseKind, TestRing};
+use super::http::{raw, request};
+use super::test_ring::{DatabaseKind, TestRing, binaries};
 
 /// The exit code of `ringctl` if the node has ended.
 const GONE: i32 = 3;
@@ -21,6 +24,7 @@ pub(crate) fn tests() -> Vec<Test> {
         ringctl_shows_a_node_as_a_page_and_in_its_exit_code,
         ringctl_watches_a_ring_lose_a_node_until_the_watched_node_ends,
         a_node_that_cannot_write_to_the_database_is_critical,
+        options_have_their_source_and_no_password_is_shown,
     ]
 }
 
@@ -121,4 +125,61 @@ fn a_node_that_cannot_write_to_the_database_is_critical() -> Result<()> {
     }
     other.rollback()?;
     ring.wait_for_ring(&[1, 2])
+}
+
+fn options_have_their_source_and_no_password_is_shown() -> Result<()> {
+    let mut ring = TestRing::without_nodes(1, DatabaseKind::Sqlite)?;
+    let file = ring.list().with_file_name("ringd.toml");
+    let write = |database: &str| {
+        let text = format!("[board]\nhold = '20ms'\ndatabase = '{database}'\n");
+        fs::write(&file, text)
+    };
+    let database = format!("sqlite://{}", ring.database_file().display());
+    write(&database)?;
+    let node = ring.segment().node(0).ringd(binaries());
+    let node = node
+        .subcommand("--id=1")
+        .without_state()
+        .option("--nodes", ring.list())
+        .option("--http", "127.0.0.1:8080")
+        .option("--config", &file);
+    // With a terminal, a hang-up would mean that the terminal was closed.
+    ring.add(node.through(["setsid"]))?;
+    ring.wait_for_ring(&[1])?;
+    let config = ring.wait(1, |_| true)?["config"].take();
+    ensure!(config["file"] == json!(file), "{config:#}");
+    for (name, value) in [
+        ("id", json!({"value": "1", "source": "command_line"})),
+        (
+            "hold",
+            json!({"value": "20ms", "source": "file", "line": 2}),
+        ),
+        (
+            "database",
+            json!({"value": database, "source": "file", "line": 3}),
+        ),
+        ("liveness", json!({"value": "3s", "source": "default"})),
+    ] {
+        ensure!(config["options"][name] == value, "{name}: {config:#}");
+    }
+    let page = ring.node(1).ringctl(&["status"])?;
+    let page = String::from_utf8(page.stdout)?;
+    let line = format!("\n  hold 20ms ({}, line 2)\n", file.display());
+    ensure!(page.contains(&line) && !page.contains("liveness"), "{page}");
+    // Browsers of other machines may read this status.
+    let answer = raw(&ring, 1, request("GET /ring", "", "").as_bytes())?;
+    ensure!(answer.json()?["config"].is_null(), "{answer:?}");
+
+    write("postgres://board:geheim@db/board")?;
+    ring.node(1).signal(Signal::SIGHUP)?;
+    let refused = |line: &str| line.contains("keeps its options") && line.contains("PGPASSFILE");
+    ring.node(1).wait_for_line(WAIT_LIMIT, refused)?;
+    let output = ring.node(1).output();
+    ensure!(
+        !output.iter().any(|line| line.contains("geheim")),
+        "{output:#?}"
+    );
+    let options = &ring.wait(1, |_| true)?["config"]["options"];
+    ensure!(options["database"]["value"] == database, "{options:#}");
+    Ok(())
 }

@@ -103,6 +103,7 @@ impl Node {
             late_wake_ups: self.late_wake_ups,
         };
         let mut status = status(now, machine, around);
+        status.config = self.configured.status();
         set_verdict(&mut status, findings);
         status
     }

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use ring_control::Health;
 use ring_control::ftn::{ServerStatus, SessionStatus, Status};
+use ring_control::{ConfigStatus, Health};
 use ring_host::DatagramDrops;
 use ring_host::trust::{key_ids, trust_status, unproven_counts};
 use ring_process::sandbox::missing_limits;
@@ -87,6 +87,7 @@ pub(super) fn status(now: Now, machine: &Server, around: StatusInputs<'_>) -> St
         max_memory_bytes: options.max_memory,
         trust,
         missing_limits: missing_limits(),
+        config: ConfigStatus::default(),
         health: Health::default(),
         troubles: Vec::new(),
         counters: machine

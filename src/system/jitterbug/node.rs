@@ -59,13 +59,15 @@ impl Node {
             self.observers.starvation,
         );
         findings.extend(self.refused_messages.finding());
-        status(
+        let mut status = status(
             &self.interface,
             machine,
             (cut, port),
             self.link.signer(),
             findings,
-        )
+        );
+        status.config = self.configured.status();
+        status
     }
 }
 

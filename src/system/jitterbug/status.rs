@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use ring_codec::jitterbug::Node;
 use ring_control::jitterbug::{CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status};
-use ring_control::{Finding, Verdict};
+use ring_control::{ConfigStatus, Finding, Verdict};
 use ring_host::trust::{key_ids, trust_status, unproven_counts};
 use ring_process::sandbox::missing_limits;
 use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason};
@@ -51,6 +51,7 @@ pub(super) fn status(
         lease_ms: u64::try_from(machine.lease().as_millis()).unwrap_or(u64::MAX),
         trust: trust_status(signer),
         missing_limits: missing_limits(),
+        config: ConfigStatus::default(),
         health,
         troubles,
         data: text,
@@ -143,7 +144,7 @@ mod tests {
         };
         let sorted = |words: &str| words.split_whitespace().map(str::to_owned).collect();
         let expected = "protocol interface address udp_port tcp_port state token_id nodes to_add node_list_hash \
-            lease_ms trust missing_limits health troubles data data_hex data_len counters";
+            lease_ms trust missing_limits config health troubles data data_hex data_len counters";
         assert_eq!(names(&json), sorted(expected));
         let expected = "tr1_sent tr1_received tr2_sent tr2_received restores restores_won taken merged absorbed \
             passes_done passes_failed passes_unknown passes_aborted announcements stalls computes compute_failures \

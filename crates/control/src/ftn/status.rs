@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Health, NodeStatus, TrustStatus};
+use crate::{ConfigStatus, Health, NodeStatus, TrustStatus};
 
 /// The system's name in its status.
 pub const SYSTEM: &str = "ftn";
@@ -64,6 +64,9 @@ pub struct Status {
     /// The limits of the daemon that the kernel does not support. The list is empty if the sandbox is complete.
     #[serde(default)]
     pub missing_limits: Vec<String>,
+    /// The options of the daemon, with the source of each value.
+    #[serde(default)]
+    pub config: ConfigStatus,
     /// The server's health.
     #[serde(default = "Health::default_when_absent")]
     pub health: Health,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Health, NodeStatus, TrustStatus};
+use crate::{ConfigStatus, Health, NodeStatus, TrustStatus};
 
 /// The status of a node: the ring as this node knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +46,9 @@ pub struct Status {
     /// The limits of the daemon that the kernel does not support. The list is empty if the sandbox is complete.
     #[serde(default)]
     pub missing_limits: Vec<String>,
+    /// The options of the daemon, with the source of each value.
+    #[serde(default)]
+    pub config: ConfigStatus,
     /// The health of the node and its ring.
     #[serde(default = "Health::default_when_absent")]
     pub health: Health,

@@ -5,13 +5,15 @@ use std::io::{self, Write};
 use ring_control::{EventMessage, NodeStatus, RawJson, escape_control_characters};
 use serde_json::Value;
 
-use super::text::{ROWS_MAX, new_table, short_duration, write_more};
+use super::text::{ROWS_MAX, new_table, short_duration, write_more, write_options};
 use super::view::View;
 
 /// The column in which values begin. Longer keys move their value to the right.
 const VALUE_COLUMN: usize = 13;
 /// The key of the object with counters. Counters that are 0 are not shown.
 const COUNTERS_KEY: &str = "counters";
+/// The key of the object with the options of the daemon.
+const CONFIG_KEY: &str = "config";
 /// Keys of an event that are shown before its text.
 const EVENT_HEAD_KEYS: [&str; 3] = ["number", "time_ms", "event"];
 
@@ -21,7 +23,13 @@ impl View for NodeStatus {
     }
 
     fn write_page(&self, output: &mut dyn Write) -> io::Result<()> {
-        write_object(&fields(self.json()), "", false, output)
+        let (config, shown): (Vec<_>, Vec<_>) = fields(self.json())
+            .into_iter()
+            .partition(|(key, _)| key == CONFIG_KEY);
+        write_object(&shown, "", false, output)?;
+        // Most options have their defaults.
+        let config = config.first().and_then(|(_, own)| own.decode().ok());
+        write_options(&config.unwrap_or_default(), output)
     }
 
     fn summary(&self) -> String {
@@ -239,6 +247,24 @@ counters
         );
         assert!(text.contains(r"d\n") && text.contains(r"e\n"), "{text}");
         assert!(!text.contains('\u{7}'), "{text}");
+    }
+
+    #[test]
+    fn options_that_are_not_the_default_have_their_source() {
+        let text = page(
+            r#"{"system":"board","id":1,"config":{"file":"/etc/ringd/ringd.toml","options":{
+                "hold":{"value":"20ms","source":"file","line":3},"id":{"value":"1","source":"command_line"},
+                "liveness":{"value":"5s","source":"default"}}}}"#,
+        );
+        let expected = "\
+system       board
+id           1
+
+Options (those that are not the default)
+  hold 20ms (/etc/ringd/ringd.toml, line 3)
+  id 1 (command line)
+";
+        assert_eq!(text, expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use comfy_table::{ContentArrangement, Row, Table, presets};
-use ring_control::{RawJson, TrustStatus, escape_control_characters};
+use ring_control::{ConfigStatus, OptionSource, RawJson, TrustStatus, escape_control_characters};
 use serde_json::Deserializer;
 
 /// Maximum number of rows that a page shows of a list. `--json` shows all rows.
@@ -60,6 +60,29 @@ pub(super) fn write_counters(
     for (key, count) in counts.iter().filter(|(_, count)| **count > 0) {
         writeln!(out, "  {name:<14}{key:<24}{count:>12}")?;
         name = "";
+    }
+    Ok(())
+}
+
+/// Writes the options whose values are not the defaults.
+pub(super) fn write_options(config: &ConfigStatus, out: &mut dyn Write) -> io::Result<()> {
+    let options = config.options.iter();
+    let set: Vec<_> = options
+        .filter(|(_, option)| option.source != OptionSource::Default)
+        .collect();
+    if set.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nOptions (those that are not the default)")?;
+    let file = config.file.as_deref().unwrap_or_default();
+    for (name, option) in set {
+        let source = match option.line {
+            Some(line) => format!("{}, line {line}", escape_control_characters(file)),
+            None => "command line".to_owned(),
+        };
+        let value = option.value.as_deref().unwrap_or("-");
+        let value = escape_control_characters(value);
+        writeln!(out, "  {name} {value} ({source})")?;
     }
     Ok(())
 }

@@ -39,6 +39,7 @@ impl View for ServerView {
         writeln!(output, "{}", server_table(status).trim_fmt())?;
         write_troubles(&status.troubles, output)?;
         write_sessions(status, output)?;
+        text::write_options(&status.config, output)?;
         if !status.counters.is_empty() {
             writeln!(output, "\nCounters (those that are not 0)")?;
             write_counters("", &status.counters, output)?;

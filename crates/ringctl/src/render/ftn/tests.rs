@@ -106,6 +106,21 @@ fn control_characters_are_escaped_and_a_long_list_is_cut() {
 }
 
 #[test]
+fn the_page_shows_the_sources_of_options() {
+    let mut status = example();
+    assert!(!page(&status).contains("Options"));
+    status["config"] = json!({"file": "/etc/ringd/ringd.toml", "options": {
+        "grace": {"value": "0s", "source": "file", "line": 4},
+        "max-clients": {"value": "9", "source": "default"},
+    }});
+    let expected =
+        "\nOptions (those that are not the default)\n  grace 0s (/etc/ringd/ringd.toml, line 4)\n";
+    let page = page(&status);
+    assert!(page.contains(expected), "{page}");
+    assert!(!page.contains("max-clients"), "{page}");
+}
+
+#[test]
 fn a_server_with_keys_shows_the_keys_of_servers_and_clients() {
     let mut status = example();
     assert!(!page(&status).contains("Keys"));

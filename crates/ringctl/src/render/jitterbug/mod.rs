@@ -57,6 +57,7 @@ impl View for NodeView {
             }
             write_more(status.to_add.len(), output)?;
         }
+        text::write_options(&status.config, output)?;
         writeln!(output, "\nCounters (those that are not 0)")?;
         write_counters("", &status.counters.plain, output)?;
         write_counters("dropped", &status.counters.dropped, output)

@@ -9,10 +9,11 @@ use ring_control::lab2::{
     ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, PauseStatus,
     QuorumStatus, Status,
 };
-use ring_control::{ConfigStatus, OptionSource, Percentiles, escape_control_characters};
+use ring_control::{Percentiles, escape_control_characters};
 
 use super::super::text::{
-    self, ROWS_MAX, new_table, short_duration, write_counters, write_more, write_troubles,
+    self, ROWS_MAX, new_table, short_duration, write_counters, write_more, write_options,
+    write_troubles,
 };
 
 pub(crate) fn write_status(status: &Status, out: &mut dyn Write) -> io::Result<()> {
@@ -289,29 +290,6 @@ fn write_constants(constants: &ConstantsStatus, out: &mut dyn Write) -> io::Resu
             .expect
             .map_or_else(|| "-".to_owned(), |expect| expect.to_string()),
     )
-}
-
-/// Writes the options whose values are not the defaults.
-fn write_options(config: &ConfigStatus, out: &mut dyn Write) -> io::Result<()> {
-    let options = config.options.iter();
-    let set: Vec<_> = options
-        .filter(|(_, option)| option.source != OptionSource::Default)
-        .collect();
-    if set.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\nOptions (those that are not the default)")?;
-    let file = config.file.as_deref().unwrap_or_default();
-    for (name, option) in set {
-        let source = match option.line {
-            Some(line) => format!("{}, line {line}", escape_control_characters(file)),
-            None => "command line".to_owned(),
-        };
-        let value = option.value.as_deref().unwrap_or("-");
-        let value = escape_control_characters(value);
-        writeln!(out, "  {name} {value} ({source})")?;
-    }
-    Ok(())
 }
 
 fn write_all_counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
