@@ -22,7 +22,10 @@ const CONNECTIONS_MAX: u16 = 64;
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 
 /// Sockets for datagrams and for connections. The connections work even while no datagrams can be sent.
-pub(super) type Sockets = JoinedLink<Datagrams, Connections<Encrypted<TcpNetwork>, SocketAddr>>;
+pub(super) type Sockets = JoinedLink<Datagrams, Streams>;
+
+/// Encrypted connections between nodes.
+pub(super) type Streams = Connections<Encrypted<TcpNetwork>, SocketAddr>;
 
 /// The socket for datagrams, and the keys that sign them.
 type Datagrams = Authenticated<UdpSlot, DatagramAddressing>;

@@ -11,6 +11,7 @@ use ring_proto::andrews::{Andrews, Counters, NodeList, Reason};
 use ring_runtime::driver::{DatagramAddressing, Signer};
 use serde::Serialize;
 
+use super::link::Streams;
 use super::troubles;
 use crate::observe::method_name;
 use crate::options::SYSTEM;
@@ -26,6 +27,8 @@ pub struct Status {
     members: Vec<u32>,
     /// The id of the key with which each node signs its datagrams. Nodes without a valid signature are left out.
     node_keys: BTreeMap<u32, u32>,
+    /// The connections to the successor and from the predecessor, as far as they are up.
+    neighbors: Vec<NeighborStatus>,
     trust: TrustStatus,
     /// The limits of the daemon that the kernel does not support.
     missing_limits: Vec<String>,
@@ -41,6 +44,17 @@ pub struct Status {
     health: Health,
     troubles: Vec<String>,
     counters: Counted,
+}
+
+/// The connection to a neighbor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct NeighborStatus {
+    node: u32,
+    role: &'static str,
+    /// The id of the key that encrypts the connection; `null` if it is not encrypted.
+    key: Option<u32>,
+    /// Whether the connection is older than the keys of this node.
+    before_keys: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -80,6 +94,8 @@ pub struct Surroundings<'a> {
     pub late_wake_ups: u64,
     /// The keys of the node; `None` without keys.
     pub signer: Option<&'a Signer<DatagramAddressing>>,
+    /// The connections between nodes.
+    pub streams: &'a Streams,
     /// The nodes of the list.
     pub nodes: &'a NodeList,
 }
@@ -111,6 +127,7 @@ impl Status {
             term: it.term,
             members: it.members,
             node_keys: node_keys(around),
+            neighbors: neighbors(machine, around.streams),
             trust: trust_status(around.signer),
             missing_limits: missing_limits(),
             config: None,
@@ -181,6 +198,23 @@ fn node_keys(around: &Surroundings<'_>) -> BTreeMap<u32, u32> {
     let nodes = around.nodes.iter();
     let with_keys = nodes.filter_map(|(id, address)| Some((id, *keys.get(&address)?)));
     with_keys.collect()
+}
+
+fn neighbors(machine: &Andrews, streams: &Streams) -> Vec<NeighborStatus> {
+    let neighbors = ["successor", "predecessor"]
+        .into_iter()
+        .zip(machine.neighbors());
+    let with_connections = neighbors.filter_map(|(role, neighbor)| {
+        let neighbor = neighbor?;
+        let connection = streams.connection(neighbor.stream)?;
+        Some(NeighborStatus {
+            node: neighbor.id,
+            role,
+            key: connection.key_id(),
+            before_keys: connection.is_older_than_keys(),
+        })
+    });
+    with_connections.collect()
 }
 
 fn status_counters(counters: &Counters) -> Counted {

@@ -79,6 +79,7 @@ impl StatusSources {
             drops: datagrams.drops(),
             late_wake_ups: self.late_wake_ups,
             signer: self.link.datagrams.signer(),
+            streams: &self.link.streams,
             nodes: &self.nodes,
         };
         Status::of(machine, &surroundings, findings, self.current_fault.text())

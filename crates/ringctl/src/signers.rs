@@ -1,6 +1,6 @@
 //! The keys of a node, and of the nodes and clients that send messages to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ring_control::ftn::{self, SYSTEM as FTN};
 use ring_control::jitterbug::{self, SYSTEM as JITTERBUG};
@@ -27,6 +27,8 @@ pub(crate) struct Signers {
     pub nodes: Vec<Sender>,
     /// The clients of a server of the token service.
     pub clients: Vec<Sender>,
+    /// Nodes of the board whose unencrypted connection does not show whether they have a key.
+    pub undecided: Vec<String>,
 }
 
 /// The keys in the status of a node of the board.
@@ -36,7 +38,17 @@ struct BoardKeys {
     #[serde(default)]
     node_keys: BTreeMap<u32, u32>,
     #[serde(default)]
+    neighbors: Vec<Neighbor>,
+    #[serde(default)]
     trust: TrustStatus,
+}
+
+/// The connection to a neighbor of a node of the board.
+#[derive(Deserialize)]
+struct Neighbor {
+    node: u32,
+    key: Option<u32>,
+    before_keys: bool,
 }
 
 impl Signers {
@@ -97,14 +109,31 @@ impl Signers {
         Self::new(trust, nodes)
     }
 
-    /// Most nodes of the board send no datagrams to each other, so a missing key has no meaning.
+    /// Most nodes of the board send no datagrams to each other, so the connections to the neighbors count too. A
+    /// connection is encrypted if both ends had a key when it began.
     fn of_board(keys: &BoardKeys) -> Option<Self> {
-        let others = keys.node_keys.iter().filter(|(id, _)| **id != keys.id);
-        let nodes = others.filter_map(|(id, key)| {
-            let key = valid_key(&keys.trust, Some(*key))?;
-            Some(Sender::new(&format!("node {id}"), Some(key)))
-        });
-        Self::new(&keys.trust, nodes)
+        let name = |id: u32| format!("node {id}");
+        let known = keys.node_keys.iter();
+        let known = known.filter_map(|(id, key)| Some((*id, valid_key(&keys.trust, Some(*key))?)));
+        let mut nodes: BTreeMap<u32, Option<u32>> =
+            known.map(|(id, key)| (id, Some(key))).collect();
+        nodes.remove(&keys.id);
+        let others = keys.neighbors.iter().filter(|it| it.node != keys.id);
+        let (undecided, decided): (Vec<_>, Vec<_>) =
+            others.partition(|it| it.key.is_none() && it.before_keys);
+        for neighbor in decided {
+            let shown = nodes.entry(neighbor.node).or_insert(neighbor.key);
+            *shown = shown.or(neighbor.key);
+        }
+        let undecided: BTreeSet<u32> = undecided.into_iter().map(|it| it.node).collect();
+        let undecided = undecided.into_iter().filter(|id| !nodes.contains_key(id));
+        Some(Self {
+            undecided: undecided.map(name).collect(),
+            ..Self::new(
+                &keys.trust,
+                nodes.iter().map(|(id, key)| Sender::new(&name(*id), *key)),
+            )?
+        })
     }
 
     fn new(trust: &TrustStatus, nodes: impl Iterator<Item = Sender>) -> Option<Self> {
@@ -112,6 +141,7 @@ impl Signers {
             trust: trust.clone(),
             nodes: nodes.collect(),
             clients: Vec::new(),
+            undecided: Vec::new(),
         })
     }
 
@@ -236,6 +266,50 @@ mod tests {
         }));
         let found = found.expect("it has keys");
         assert_eq!(senders(&found.nodes), [("node 2", Some(8))]);
+        assert_eq!(found.undecided, [""; 0]);
         assert_eq!(signers(json!({"system": "note", "trust": {}})), None);
+    }
+
+    #[test]
+    fn the_connections_of_the_board_show_neighbors_without_a_key() {
+        let found = |successor: Value, predecessor: Value, node_keys: Value| {
+            let neighbor = |node: u32, role: &str, [key, before_keys]: [Value; 2]| {
+                json!({"node": node, "role": role,
+                "key": key, "before_keys": before_keys})
+            };
+            let ends = |it: Value| [it[0].clone(), it[1].clone()];
+            let found = signers(json!({
+                "system": "board", "id": 1, "node_keys": node_keys,
+                "trust": {"keys": [7], "accepts_unsigned": true},
+                "neighbors": [neighbor(2, "successor", ends(successor)),
+                    neighbor(3, "predecessor", ends(predecessor))],
+            }));
+            let found = found.expect("it has keys");
+            let nodes = found.nodes.into_iter().map(|it| (it.name, it.key));
+            (nodes.collect::<Vec<_>>(), found.undecided)
+        };
+        let named = |name: &str, key: Option<u32>| (name.to_owned(), key);
+        let encrypted = || json!([7, false]);
+        let refused = || json!([null, false]);
+        let old = || json!([null, true]);
+        assert_eq!(
+            found(encrypted(), refused(), json!({})),
+            (
+                vec![named("node 2", Some(7)), named("node 3", None)],
+                vec![]
+            )
+        );
+        assert_eq!(
+            found(old(), refused(), json!({})),
+            (vec![named("node 3", None)], vec!["node 2".to_owned()])
+        );
+        // The node got the key after the connection had begun.
+        assert_eq!(
+            found(old(), refused(), json!({"2": 7, "3": 7})),
+            (
+                vec![named("node 2", Some(7)), named("node 3", Some(7))],
+                vec![]
+            )
+        );
     }
 }

@@ -40,7 +40,7 @@ mod tests;
 
 pub use command::{Command, Request, RequestAnswer};
 pub use counters::Counters;
-pub use diagnostics::{ElectionStatus, NodeSummary, Snapshot, TokenStatus};
+pub use diagnostics::{ElectionStatus, Neighbor, NodeSummary, Snapshot, TokenStatus};
 pub use event::{Event, SuccessorLoss};
 pub use machine::{Andrews, SocketsBound};
 pub use nodes::{ListError, NodeList};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use ring_segment::eavesdropper::{Overheard, streams};
 use ring_segment::{Eavesdropper, KeyFiles, Test, check_signers, reload_keys, tests};
+use serde_json::json;
 
 use super::super::test_clients::TestClients;
 use super::super::test_ring::{DatabaseKind, PORT, TestRing};
@@ -13,7 +14,9 @@ use super::{ACK_TIMEOUT, TOKEN, changes, start};
 
 pub(super) fn tests() -> Vec<Test> {
     // Counts of lost tokens must not change.
-    tests![exclusive a_ring_under_load_gets_keys_and_replaces_its_key_without_a_gap]
+    let mut tests = tests![a_neighbor_without_a_key_is_named];
+    tests.extend(tests![exclusive a_ring_under_load_gets_keys_and_replaces_its_key_without_a_gap]);
+    tests
 }
 
 fn holds_token(stream: &Overheard) -> bool {
@@ -95,6 +98,51 @@ fn a_ring_under_load_gets_keys_and_replaces_its_key_without_a_gap() -> Result<()
                 .is_some_and(|it| it.values().all(|key| key == 2)),
             "{keys}"
         );
+        let neighbors = status["neighbors"].as_array();
+        ensure!(
+            neighbors.is_some_and(|it| it.len() == 2 && it.iter().all(|it| it["key"] == 2)),
+            "{status:#}"
+        );
     }
     clients.end(&ring)
+}
+
+/// The nodes 1 and 2 have a key. They accept node 3, which has none.
+fn a_neighbor_without_a_key_is_named() -> Result<()> {
+    let mut ring = TestRing::without_nodes(3, DatabaseKind::Sqlite)?;
+    let files = KeyFiles::several("board", 3)?;
+    for files in &files[..2] {
+        files.write(&[1], true)?;
+    }
+    start(&mut ring, &files)?;
+    ring.wait_for_ring(&[1, 2, 3])?;
+    for id in [1, 2] {
+        let status = ring.wait(id, |status| {
+            status["neighbors"]
+                .as_array()
+                .is_some_and(|it| it.len() == 2)
+        })?;
+        for neighbor in status["neighbors"].as_array().into_iter().flatten() {
+            let key = if neighbor["node"] == 3 {
+                json!(null)
+            } else {
+                json!(1)
+            };
+            ensure!(
+                neighbor["key"] == key && neighbor["before_keys"] == false,
+                "{status:#}"
+            );
+        }
+        let findings = ["member_unsigned", "unsigned_accepted"];
+        check_signers(ring.node(id), &findings, &[("1", 1), ("none", 1)])?;
+        let metrics = ring.node(id).ringctl(&["metrics"])?;
+        let metrics = String::from_utf8(metrics.stdout)?;
+        for protection in ["encrypted", "plain"] {
+            let end = format!("protection=\"{protection}\"}} 1");
+            let is_sample =
+                |line: &str| line.contains("neighbor_connections{") && line.ends_with(&end);
+            ensure!(metrics.lines().any(is_sample), "{metrics}");
+        }
+    }
+    Ok(())
 }

@@ -3,7 +3,9 @@
 use ring_control::{Health, NodeStatus, Verdict};
 
 use super::finding::{Finding, Severity};
-use super::kinds::{CLIENT_UNSIGNED, KEYS_DIFFER, MEMBER_UNSIGNED, TROUBLE, UNSIGNED_ACCEPTED};
+use super::kinds::{
+    CLIENT_UNSIGNED, KEY_UNKNOWN, KEYS_DIFFER, MEMBER_UNSIGNED, TROUBLE, UNSIGNED_ACCEPTED,
+};
 use crate::signers::{Sender, Signers};
 
 /// Returns the findings about a node of a system that has no further checks.
@@ -50,7 +52,9 @@ pub(super) fn check_keys(signers: &Signers) -> Vec<Finding> {
             "other nodes do not sign their messages with a key of this node",
         )
         .with_evidence(names)
-        .with_remedy("give these machines the key file of this node, and reload the daemon there")
+        .with_remedy(
+            "give these machines the key file of this node, and reload the daemon there; restart ring-board instead",
+        )
     }));
     findings.extend(unsigned(&signers.clients).map(|names| {
         Finding::new(
@@ -69,6 +73,19 @@ pub(super) fn check_keys(signers: &Signers) -> Vec<Finding> {
             .with_evidence(others.join("; "))
             .with_remedy(
                 "finish the replacement of the key: install the same key file on all machines",
+            ),
+        );
+    }
+    if !signers.undecided.is_empty() {
+        findings.push(
+            Finding::new(
+                &KEY_UNKNOWN,
+                "connections to other nodes are not encrypted, because they began before this node had keys",
+            )
+            .with_evidence(signers.undecided.join(", "))
+            .with_remedy(
+                "examine these nodes too: ringctl doctor board-ID; when all nodes have the key, remove accept-unsigned \
+                 on all machines, and reload the daemons",
             ),
         );
     }
@@ -100,7 +117,7 @@ mod tests {
 
     use super::super::finding::{Finding, Kind, Severity};
     use super::super::kinds::{
-        CLIENT_UNSIGNED, KEYS_DIFFER, MEMBER_UNSIGNED, TROUBLE, UNSIGNED_ACCEPTED,
+        CLIENT_UNSIGNED, KEY_UNKNOWN, KEYS_DIFFER, MEMBER_UNSIGNED, TROUBLE, UNSIGNED_ACCEPTED,
     };
     use super::check;
 
@@ -170,6 +187,26 @@ mod tests {
         };
         assert!(unsigned.page().contains("seen: 10.0.0.3\n"), "{unsigned:?}");
         assert!(other.page().contains("10.0.0.2: key 8"), "{other:?}");
+        let neighbor = |node: u32, before_keys: bool| {
+            json!({"node": node, "role": "successor", "key": null,
+            "before_keys": before_keys})
+        };
+        let mixed = found(json!({
+            "system": "board", "id": 1, "node_keys": {}, "trust": {"keys": [7], "accepts_unsigned": true},
+            "health": "healthy", "troubles": [], "neighbors": [neighbor(2, true), neighbor(3, false)],
+        }));
+        let expected: [(&Kind, &str); 3] = [
+            (&MEMBER_UNSIGNED, "seen: node 3\n"),
+            (&KEY_UNKNOWN, "seen: node 2\n"),
+            (&UNSIGNED_ACCEPTED, "accept-unsigned"),
+        ];
+        assert_eq!(mixed.len(), expected.len(), "{mixed:?}");
+        for (finding, (kind, words)) in mixed.iter().zip(expected) {
+            assert!(
+                finding.is(kind) && finding.page().contains(words),
+                "{finding:?}"
+            );
+        }
         let board = found(json!({
             "system": "board", "id": 1, "node_keys": {"2": 8}, "trust": {"keys": [7, 8], "accepts_unsigned": false},
             "health": "critical", "troubles": ["no database", "a clock"],

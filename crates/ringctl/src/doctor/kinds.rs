@@ -51,6 +51,7 @@ kinds! {
     MEMBER_UNSIGNED "member_unsigned" Warning "Another node does not sign its messages, or signs with an unknown key.";
     CLIENT_UNSIGNED "client_unsigned" Warning "A client of the token service does not sign its messages.";
     KEYS_DIFFER "keys_differ" Note "Another node signs with another key than this node.";
+    KEY_UNKNOWN "key_unknown" Note "A connection to another node of the board began before this node had keys.";
     NO_REPORT "no_report" Warning "A member that this node hears did not answer.";
     VERSIONS_DIFFER "versions_differ" Warning "The members run different versions.";
     CLOCK_WRONG "clock_wrong" Warning "The clock of a member differs by more than a second.";

@@ -18,6 +18,8 @@ metrics! {
         "1 if the node has the token, and 0 if it does not have the token.";
     DATABASE Gauge "ringd_board_database" ["state"]
         "1 for the present state of the database, and 0 for the other states.";
+    NEIGHBORS Gauge "ringd_board_neighbor_connections" ["protection"]
+        "The connections to the neighbors in the ring: encrypted or plain.";
     WAITING Gauge "ringd_board_requests_waiting" []
         "The requests that wait for the token or the database.";
 }
@@ -29,12 +31,19 @@ pub(super) struct BoardNode {
     members: Vec<u32>,
     token: Token,
     database: String,
+    #[serde(default)]
+    neighbors: Vec<Neighbor>,
     waiting: usize,
 }
 
 #[derive(Debug, Deserialize)]
 struct Token {
     held: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Neighbor {
+    key: Option<u32>,
 }
 
 impl BoardNode {
@@ -58,6 +67,10 @@ impl Source for BoardNode {
         let states = [DatabaseState::Up, DatabaseState::Slow, DatabaseState::Gone];
         let states = states.map(DatabaseState::name);
         to.write(&DATABASE, states.map(|it| ([it], it == self.database)))?;
+        let encrypted = self.neighbors.iter().filter(|it| it.key.is_some()).count();
+        let plain = self.neighbors.len() - encrypted;
+        let counts = [("encrypted", encrypted), ("plain", plain)];
+        to.write(&NEIGHBORS, counts.map(|(name, count)| ([name], count)))?;
         to.write_one(&WAITING, self.waiting)
     }
 }

@@ -154,6 +154,11 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         &mut self.network
     }
 
+    /// Returns an open connection; `None` if it has ended.
+    pub fn connection(&self, id: StreamId) -> Option<&N::Connection> {
+        Some(&self.slot(id)?.stream.as_ref()?.connection)
+    }
+
     fn id(&self, slot: u16) -> StreamId {
         StreamId {
             slot,

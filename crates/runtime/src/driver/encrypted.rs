@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
-use ring_trust::{DropReason, SecureStream, StreamEnds, StreamKeys, StreamState};
+use ring_trust::{DropReason, KeyId, SecureStream, StreamEnds, StreamKeys, StreamState};
 
 use super::{Changed, Connection, Network};
 use crate::random_bytes;
@@ -249,6 +249,8 @@ pub struct EncryptedConnection<C> {
     stream: SecureStream,
     peer: SocketAddr,
     trust: Rc<RefCell<StreamTrust>>,
+    /// Whether the node had no keys when the connection began.
+    is_older_than_keys: bool,
     /// Number of data bytes in the last record. While the connection has not taken the whole record, these bytes do not
     /// count as written.
     sealed: usize,
@@ -267,6 +269,7 @@ impl<C: Connection> EncryptedConnection<C> {
             stream,
             peer,
             trust: Rc::clone(trust),
+            is_older_than_keys: trust.borrow().keys.is_empty(),
             sealed: 0,
             has_sealed_end: false,
         }
@@ -275,6 +278,17 @@ impl<C: Connection> EncryptedConnection<C> {
     /// Returns the connection that carries the encrypted bytes.
     pub const fn carrier(&self) -> &C {
         &self.connection
+    }
+
+    /// Returns the id of the key that encrypts the connection; `None` if it is not encrypted.
+    pub fn key_id(&self) -> Option<u32> {
+        self.stream.key_id().map(KeyId::get)
+    }
+
+    /// Whether the node had no keys when the connection began. Then the connection does not show whether its peer has a
+    /// key.
+    pub const fn is_older_than_keys(&self) -> bool {
+        self.is_older_than_keys
     }
 
     /// Continues the handshake. `WouldBlock`: the peer has not answered.

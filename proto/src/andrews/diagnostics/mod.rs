@@ -3,5 +3,5 @@
 mod status;
 mod unlisted_nodes;
 
-pub use status::{ElectionStatus, NodeSummary, Snapshot, TokenStatus};
+pub use status::{ElectionStatus, Neighbor, NodeSummary, Snapshot, TokenStatus};
 pub(crate) use unlisted_nodes::UnlistedNodes;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ring_codec::andrews::Method;
 
+use crate::StreamId;
 use crate::andrews::{DatabaseState, State};
 
 /// A short status of a node.
@@ -18,6 +19,15 @@ pub struct NodeSummary {
     pub is_coordinator: bool,
     /// Whether the node may use the table of posts now.
     pub may_use: bool,
+}
+
+/// A neighbor in the ring, to which a connection is up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbor {
+    /// The id of the node.
+    pub id: u32,
+    /// The connection.
+    pub stream: StreamId,
 }
 
 /// The values that `GET /ring` shows. The counters are not among these values, because

@@ -3,7 +3,7 @@
 use super::Andrews;
 use crate::andrews::database::View;
 use crate::andrews::ring::{Peer, RepeatedRequest};
-use crate::andrews::{Counters, ElectionStatus, NodeSummary, Snapshot, TokenStatus};
+use crate::andrews::{Counters, ElectionStatus, Neighbor, NodeSummary, Snapshot, TokenStatus};
 use crate::time::Instant;
 
 impl Andrews {
@@ -52,6 +52,15 @@ impl Andrews {
                     .is_some_and(RepeatedRequest::is_unanswered)
             }),
         }
+    }
+
+    /// Returns the successor and the predecessor, each if its connection is up.
+    pub fn neighbors(&self) -> [Option<Neighbor>; 2] {
+        let neighbor = |peer: &Peer| Neighbor {
+            id: peer.id(),
+            stream: peer.stream(),
+        };
+        [self.role.successor(), self.inbound.predecessor()].map(|peer| peer.map(neighbor))
     }
 
     /// Returns the counters.
