@@ -134,6 +134,7 @@ local rows = {
     { "report.nodeGrade", U8, "Grade of the author's token", GRADES },
     { "report.health", U8, "Health of the author", HEALTHS },
     { "report.busy", U8, "1 if the author refuses to measure" },
+    { "report.requiredGrade", U8, "Lowest grade that the author grants", GRADES },
     { "report.troubleCount", U8, "Number of the author's troubles" },
     { "report.holderLen", U8, "Length of the program's name in bytes" },
     { "report.troublesLen", U16, "Length of the troubles in bytes" },

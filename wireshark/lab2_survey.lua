@@ -6,8 +6,8 @@ return function(ringd, format, parts)
     local SURVEY = { { "serial", 8 }, { "surveyPurpose", 1 }, { "probes", 1 }, { "span", 2 }, { "count", 2 } }
     local REPORT = {
         { "serial", 8 }, { "up", 8 }, { "wall", 8 }, { "lateness", 8 }, { "held", 8 }, { "nodeState", 1 },
-        { "nodeGrade", 1 }, { "health", 1 }, { "busy", 1 }, { "troubleCount", 1 }, { "holderLen", 1 },
-        { "troublesLen", 2 },
+        { "nodeGrade", 1 }, { "health", 1 }, { "busy", 1 }, { "requiredGrade", 1 }, { "troubleCount", 1 },
+        { "holderLen", 1 }, { "troublesLen", 2 },
     }
     local PROBE = {
         { "surveyorMAC", 6 }, { "serial", 8 }, { "number", 1 }, { "isAnswer", 1 }, { "sentAt", 8 }, { "paddingLen", 2 },
@@ -57,10 +57,11 @@ return function(ringd, format, parts)
         parts.check_choice("nodeGrade", head.nodeGrade, at + 41, format.grades)
         local health = parts.check_choice("health", head.health, at + 42, format.healths)
         parts.check_choice("busy", head.busy, at + 43, YES_OR_NO)
-        local holder_len = parts.check_limit("holderLen", head.holderLen, at + 45, LIMITS.holderLen)
-        local troubles_len = parts.check_limit("troublesLen", head.troublesLen, at + 46, LIMITS.troublesLen)
+        parts.check_choice("requiredGrade", head.requiredGrade, at + 44, format.grades)
+        local holder_len = parts.check_limit("holderLen", head.holderLen, at + 46, LIMITS.holderLen)
+        local troubles_len = parts.check_limit("troublesLen", head.troublesLen, at + 47, LIMITS.troublesLen)
         if head.held:uint64() == parts.NEVER and holder_len > 0 then
-            ringd.refuse("holderLen", at + 45, ringd.ILLEGAL, holder_len)
+            ringd.refuse("holderLen", at + 46, ringd.ILLEGAL, holder_len)
         end
         local holder = read_text(reader, "holderName", holder_len, function() return true end)
         read_text(reader, "troubles", troubles_len, is_lines)

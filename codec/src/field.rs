@@ -144,6 +144,7 @@ fields! {
     Reason "reason"
     ReasonLen "reasonLen"
     Renew "renew"
+    RequiredGrade "requiredGrade"
     Reserved "reserved"
     RingMembersHash "ringMembersHash"
     RingSize "ringSize"

@@ -1,11 +1,12 @@
 //! `ringctl doctor` on real machines with faults.
 
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Daemon, Layout, Node, Ring, Segment, Test, Timing, WAIT_LIMIT, binaries, tests,
+    Daemon, Layout, Node, Ring, Ringd, Segment, Test, Timing, WAIT_LIMIT, binaries, tests,
 };
 use serde_json::{Value, json};
 
@@ -19,6 +20,7 @@ pub(crate) fn tests() -> Vec<Test> {
         a_rule_that_drops_all_frames_of_a_lonely_member_is_named,
     ];
     let faulty = tests![
+        a_member_with_another_rule_for_its_locks_is_named,
         frames_that_a_filter_drops_in_one_direction_are_named_at_both_ends,
         a_machine_with_a_smaller_mtu_is_named,
         a_machine_without_a_daemon_is_examined,
@@ -218,4 +220,24 @@ fn a_user_without_rights_gets_a_finding() -> Result<()> {
     ensure!(code == Some(1), "{code:?}: {found:#}");
     check_finding(&found, "no_answer", "try sudo")?;
     check_finding(&found, "firewall_unread", "sudo ringctl doctor")
+}
+
+fn a_member_with_another_rule_for_its_locks_is_named() -> Result<()> {
+    let started = AtomicUsize::new(0);
+    let all_but_first = move |ringd: Ringd| {
+        let is_first = started.fetch_add(1, Ordering::Relaxed) == 0;
+        ringd.option("--require", if is_first { "alone" } else { "quorum" })
+    };
+    let timing = Timing::stall_tolerant(HEARTBEAT);
+    let segment = Layout::new(3).bridge()?;
+    let ring = Ring::start_with(segment, 3, timing, binaries(), all_but_first)?;
+    ring.wait_until_formed()?;
+    let (code, found) = examine(&ring.daemons[1])?;
+    ensure!(code == Some(1), "{code:?}: {found:#}");
+    let words = format!(
+        "{} requires the grade alone for locks",
+        ring.daemons[0].node().mac()
+    );
+    check_finding(&found, "require_differs", &words)?;
+    check_finding(&found, "require_differs", "2 of 3 members require quorum")
 }

@@ -36,7 +36,7 @@
 //! | `program` | `Illegal` | bytes that are not UTF-8 followed by zeros |
 //! | `surveyPurpose` | `Illegal` | a number above 1 |
 //! | `probes`, `span` | `TooLarge` | a number above [`PROBES_MAX`] or [`SPAN_MAX`] |
-//! | `nodeState`, `nodeGrade`, `health`, `busy` | `Illegal` | a number above 3, 2, 2 or 1 |
+//! | `nodeState`, `nodeGrade`, `health`, `busy`, `requiredGrade` | `Illegal` | a number above 3, 2, 2, 1 or 2 |
 //! | `holderLen`, `troublesLen` | `TooLarge` | a number above 64 or [`TROUBLES_LEN_MAX`] |
 //! | `holderLen` | `Illegal` | a label although no program holds the token |
 //! | `holderName` | `Illegal` | bytes that are not UTF-8 |

@@ -17,10 +17,11 @@
 //!   63      1  nodeGrade         0 alone, 1 all-heard, 2 quorum
 //!   64      1  health            0 healthy, 1 degraded, 2 critical
 //!   65      1  busy              1: the author refuses to measure, because it measured a short time ago; else 0
-//!   66      1  troubleCount      u8, the number of the author's troubles
-//!   67      1  holderLen         u8, at most 64
-//!   68      2  troublesLen       u16, at most 700
-//!   70         holderName        the label of the program that holds the token, in UTF-8
+//!   66      1  requiredGrade     the lowest grade that the author grants: 0 alone, 1 all-heard, 2 quorum
+//!   67      1  troubleCount      u8, the number of the author's troubles
+//!   68      1  holderLen         u8, at most 64
+//!   69      2  troublesLen       u16, at most 700
+//!   71         holderName        the label of the program that holds the token, in UTF-8
 //!              troubles          lines of UTF-8 without other control characters
 //! ```
 //!
@@ -35,7 +36,7 @@
 //!     "000000df84758000 18b0a2c5a4f00000"  // up: 960 s, wall
 //!     "00000000004c4b40"                   // lateness: 5 ms
 //!     "000000003b9aca00"                   // held: 1 s
-//!     "00 02 01 00 01"                     // OWNER, quorum, degraded, not busy, one trouble
+//!     "00 02 01 00 02 01"                  // OWNER, quorum, degraded, not busy, requires quorum, one trouble
 //!     "06 0007"                            // holderLen, troublesLen
 //!     "6261636b7570"                       // holderName: backup
 //!     "70617573656421"                     // troubles: paused!
@@ -45,6 +46,7 @@
 //!     panic!("{frame:?}");
 //! };
 //! assert_eq!((report.state, report.grade, report.health), (0, 2, 1));
+//! assert_eq!(report.required_grade, 2);
 //! assert_eq!(report.holder, Some(Work { held: 1_000_000_000, program: "backup" }));
 //! assert_eq!(report.troubles, "paused!");
 //! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
@@ -65,19 +67,20 @@ use crate::{DecodeError, Field, Problem};
 pub const TROUBLES_LEN_MAX: usize = 700;
 /// The value of `held` if no program holds the token.
 const NOT_HELD: u64 = u64::MAX;
-/// The largest values of the four numbers in the order of their fields: state, grade, health, busy.
-const CODES_MAX: [u8; 4] = [3, 2, 2, 1];
-const CODE_FIELDS: [Field; 4] = [
+/// The largest values of the five numbers in the order of their fields: state, grade, health, busy, required grade.
+const CODES_MAX: [u8; 5] = [3, 2, 2, 1, 2];
+const CODE_FIELDS: [Field; 5] = [
     Field::NodeState,
     Field::NodeGrade,
     Field::Health,
     Field::Busy,
+    Field::RequiredGrade,
 ];
-/// Offset of the first of the four numbers in the layout, in bytes.
+/// Offset of the first of the five numbers in the layout, in bytes.
 const CODES_AT: usize = 40;
 
 layout! {
-    /// The part of REPORT before the texts, 48 bytes.
+    /// The part of REPORT before the texts, 49 bytes.
     struct ReportLayout {
         serial: U64 = Serial,
         up: U64 = Up,
@@ -88,6 +91,7 @@ layout! {
         grade: u8 = NodeGrade,
         health: u8 = Health,
         busy: u8 = Busy,
+        required_grade: u8 = RequiredGrade,
         trouble_count: u8 = TroubleCount,
         holder_len: u8 = HolderLen,
         troubles_len: U16 = TroublesLen,
@@ -117,6 +121,8 @@ pub struct NodeReport<'a> {
     pub health: u8,
     /// Whether the node refuses to measure, because it measured a short time ago.
     pub busy: bool,
+    /// The lowest grade that the node grants to its programs: 0 `alone`, 1 `all-heard`, 2 `quorum`.
+    pub required_grade: u8,
     /// The number of troubles. The text may contain fewer.
     pub trouble_count: u8,
     /// The worst troubles, each on its own line: at most [`TROUBLES_LEN_MAX`] bytes.
@@ -147,7 +153,13 @@ fn text<'a>(
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(u64, NodeReport<'a>), DecodeError> {
     let start = reader.offset();
     let head: &ReportLayout = reader.view()?;
-    let codes = [head.state, head.grade, head.health, head.busy];
+    let codes = [
+        head.state,
+        head.grade,
+        head.health,
+        head.busy,
+        head.required_grade,
+    ];
     for (at, (code, max)) in codes.into_iter().zip(CODES_MAX).enumerate() {
         if code > max {
             let value = code.into();
@@ -160,10 +172,10 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(u64, NodeReport<'a>),
         }
     }
     let lengths: [(_, _, usize, _); 2] = [
-        (Field::HolderLen, 5, head.holder_len.into(), MAX_PROGRAM_LEN),
+        (Field::HolderLen, 6, head.holder_len.into(), MAX_PROGRAM_LEN),
         (
             Field::TroublesLen,
-            6,
+            7,
             head.troubles_len.get().into(),
             TROUBLES_LEN_MAX,
         ),
@@ -182,7 +194,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(u64, NodeReport<'a>),
         let problem = Problem::Illegal { value };
         return Err(DecodeError::new(
             Field::HolderLen,
-            start + CODES_AT + 5,
+            start + CODES_AT + 6,
             problem,
         ));
     }
@@ -202,6 +214,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(u64, NodeReport<'a>),
         grade: head.grade,
         health: head.health,
         busy: head.busy == 1,
+        required_grade: head.required_grade,
         trouble_count: head.trouble_count,
         troubles,
     };
@@ -210,7 +223,13 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(u64, NodeReport<'a>),
 
 #[inline]
 pub(super) fn write(writer: &mut Writer<'_>, serial: u64, report: NodeReport<'_>) {
-    let codes = [report.state, report.grade, report.health];
+    let codes = [
+        report.state,
+        report.grade,
+        report.health,
+        report.busy.into(),
+        report.required_grade,
+    ];
     for ((code, max), field) in codes.into_iter().zip(CODES_MAX).zip(CODE_FIELDS) {
         writer.require(code <= max, field);
     }
@@ -230,6 +249,7 @@ pub(super) fn write(writer: &mut Writer<'_>, serial: u64, report: NodeReport<'_>
         grade: report.grade,
         health: report.health,
         busy: report.busy.into(),
+        required_grade: report.required_grade,
         trouble_count: report.trouble_count,
         holder_len: u8::try_from(holder.len()).unwrap_or(u8::MAX),
         troubles_len: u16::try_from(report.troubles.len())

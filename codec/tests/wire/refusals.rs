@@ -91,12 +91,13 @@ fn lab2() {
         report 63 03 NodeGrade 63 Illegal { value: 3 }
         report 64 03 Health 64 Illegal { value: 3 }
         report 65 02 Busy 65 Illegal { value: 2 }
-        report 67 41 HolderLen 67 TooLarge { value: 65, max: 64 }
-        report 68 02bd TroublesLen 68 TooLarge { value: 701, max: 700 }
-        report 54 ffffffffffffffff HolderLen 67 Illegal { value: 6 }
-        report 70 ff HolderName 70 Illegal { value: 255 }
-        report 76 1b Troubles 76 Illegal { value: 27 }
-        report 76 ff Troubles 76 Illegal { value: 255 }
+        report 66 03 RequiredGrade 66 Illegal { value: 3 }
+        report 68 41 HolderLen 68 TooLarge { value: 65, max: 64 }
+        report 69 02bd TroublesLen 69 TooLarge { value: 701, max: 700 }
+        report 54 ffffffffffffffff HolderLen 68 Illegal { value: 6 }
+        report 71 ff HolderName 71 Illegal { value: 255 }
+        report 77 1b Troubles 77 Illegal { value: 27 }
+        report 77 ff Troubles 77 Illegal { value: 255 }
         probe 22 01 SurveyorMAC 22 NotUnicast
         probe 36 40 Number 36 Illegal { value: 64 }
         probe 37 02 IsAnswer 37 Illegal { value: 2 }
@@ -496,6 +497,13 @@ fn lab2_encoder_refuses_illegal_reports() {
                 ..report
             },
             illegal(Field::Health),
+        ),
+        (
+            lab2::NodeReport {
+                required_grade: 3,
+                ..report
+            },
+            illegal(Field::RequiredGrade),
         ),
         (
             lab2::NodeReport {

@@ -40,7 +40,7 @@ fn lab2() -> Vec<Fields> {
         "{token} serial:8 locksPurpose:1 grade:1 locksHash:8 from:8 to:8 lockCount:2 locks:147"
     );
     let report = "serial:8 up:8 wall:8 lateness:8 held:8 nodeState:1 nodeGrade:1 health:1 busy:1 \
-                  troubleCount:1 holderLen:1 troublesLen:2 holderName:6 troubles:7";
+                  requiredGrade:1 troubleCount:1 holderLen:1 troublesLen:2 holderName:6 troubles:7";
     let rows = [
         ("take_token", with_data.as_str()),
         ("take_token_with_standing", &with_data),

@@ -5,6 +5,7 @@ mod announcement_tests;
 mod attachment;
 mod condition;
 mod events;
+mod grades;
 mod health;
 mod history;
 mod hook_change;

@@ -66,7 +66,9 @@ impl Node {
         let environment = &self.environment;
         let up = now.monotonic.since(environment.started.monotonic);
         let tally = &environment.all_observers.observers.tally;
-        host_report(up, tally.longest_lateness(), environment.verdict(machine))
+        let require = environment.configured.options().require;
+        let verdict = environment.verdict(machine);
+        host_report(up, tally.longest_lateness(), require, verdict)
     }
 }
 

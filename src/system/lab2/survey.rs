@@ -6,8 +6,8 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Measure, SURVEYED_PER_FRAME_MAX};
 use ring_control::lab2::{
-    HolderStatus, MemberMeasurement, MemberReport, PairMeasurement, PairReceiver, PairSender,
-    RoundTrip, SurveyReport, SurveyedMember,
+    Grade, HolderStatus, MemberMeasurement, MemberReport, PairMeasurement, PairReceiver,
+    PairSender, RoundTrip, SurveyReport, SurveyedMember,
 };
 use ring_control::{Health, RawJson, Reply, Verdict};
 use ring_proto::lab2::{
@@ -15,10 +15,16 @@ use ring_proto::lab2::{
 };
 use ring_proto::time::{Instant, nanos};
 
+use super::grades;
 use super::status::member;
 
 /// Returns this node's report for members.
-pub(super) fn host_report(up: Duration, lateness: Duration, verdict: Verdict) -> HostReport {
+pub(super) fn host_report(
+    up: Duration,
+    lateness: Duration,
+    required_grade: Grade,
+    verdict: Verdict,
+) -> HostReport {
     HostReport {
         up,
         lateness,
@@ -27,6 +33,7 @@ pub(super) fn host_report(up: Duration, lateness: Duration, verdict: Verdict) ->
             Health::Degraded => NodeHealth::Degraded,
             Health::Critical => NodeHealth::Critical,
         },
+        required_grade: grades::for_machine(required_grade),
         troubles: verdict.troubles,
     }
 }
@@ -90,6 +97,7 @@ fn report(received: &ReceivedReport) -> MemberReport {
         clock_offset_ns: received.clock_offset,
         clock_error_ns: after.div_ceil(2),
         busy: data.busy,
+        require: Some(grades::of_machine(data.required_grade)),
     }
 }
 

@@ -309,6 +309,7 @@ fn report<'a>(u: &mut Unstructured<'a>) -> Result<NodeReport<'a>> {
         grade: u.int_in_range(0..=2)?,
         health: u.int_in_range(0..=2)?,
         busy: u.arbitrary()?,
+        required_grade: u.int_in_range(0..=2)?,
         trouble_count: u.arbitrary()?,
         troubles: if is_legal { troubles } else { "" },
     })

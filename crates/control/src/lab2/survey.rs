@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::HolderStatus;
+use super::{Grade, HolderStatus};
 use crate::Health;
 
 /// A request for a measurement. The members also report, as in a survey without a measurement.
@@ -109,6 +109,10 @@ pub struct MemberReport {
     /// Whether the member refused to measure, because another measurement is running or began less than 10 s before.
     #[serde(default)]
     pub busy: bool,
+    /// The lowest grade that the member's daemon grants to its programs; `null` if the surveyor's ringd is older than
+    /// this key.
+    #[serde(default)]
+    pub require: Option<Grade>,
 }
 
 /// A member's part of a measurement.

@@ -54,6 +54,7 @@ kinds! {
     KEY_UNKNOWN "key_unknown" Note "A connection to another node of the board began before this node had keys.";
     NO_REPORT "no_report" Warning "A member that this node hears did not answer.";
     VERSIONS_DIFFER "versions_differ" Warning "The members run different versions.";
+    REQUIRE_DIFFERS "require_differs" Warning "A member requires another grade for its locks than most members.";
     CLOCK_WRONG "clock_wrong" Warning "The clock of a member differs by more than a second.";
     ONE_WAY "one_way" Error "Frames between two members arrive in only one direction.";
     NO_PATH "no_path" Error "Two members do not hear each other.";

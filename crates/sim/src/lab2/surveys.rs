@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_proto::lab2::{Command, HostReport, NodeHealth, SurveyRequest};
+use ring_proto::lab2::{Command, Grade, HostReport, NodeHealth, SurveyRequest};
 
 use super::Inspect;
 use super::outcome::Rule;
@@ -46,6 +46,7 @@ fn host_report() -> HostReport {
         up: Duration::ZERO,
         lateness: Duration::ZERO,
         health: NodeHealth::Degraded,
+        required_grade: Grade::Alone,
         troubles: vec!["a trouble of the node".to_owned()],
     }
 }

@@ -113,7 +113,7 @@ mod tests {
     use crate::lab2::members::Members;
     use crate::lab2::tenure::Role;
     use crate::lab2::tests::rig::{BLANK, ME, Rig, constants, mac, token, token_of};
-    use crate::lab2::{Command, Constants, HostReport, NodeHealth, SurveyRequest};
+    use crate::lab2::{Command, Constants, Grade, HostReport, NodeHealth, SurveyRequest};
 
     fn offer(it: &mut Lab2, to: MacAddr, token: Token) {
         let mut tenure = Tenure::from_minted(it.token().unwrap());
@@ -147,6 +147,7 @@ mod tests {
                 up: Duration::ZERO,
                 lateness: Duration::ZERO,
                 health: NodeHealth::Healthy,
+                required_grade: Grade::Alone,
                 troubles: Vec::new(),
             },
         })));

@@ -255,6 +255,7 @@ fn drop_reason(error: DecodeError) -> DropReason {
             | Field::NodeGrade
             | Field::Health
             | Field::Busy
+            | Field::RequiredGrade
             | Field::HolderLen
             | Field::HolderName
             | Field::Troubles

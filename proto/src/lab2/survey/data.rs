@@ -27,6 +27,8 @@ pub struct HostReport {
     pub lateness: Duration,
     /// The health of the node.
     pub health: NodeHealth,
+    /// The lowest grade that the daemon grants to its programs.
+    pub required_grade: Grade,
     /// The problems as sentences, the worst first.
     pub troubles: Vec<String>,
 }
@@ -50,6 +52,8 @@ pub struct ReportData {
     pub health: NodeHealth,
     /// Whether the node refuses to measure.
     pub busy: bool,
+    /// The lowest grade that the node grants to its programs.
+    pub required_grade: Grade,
     /// The number of troubles. The text may contain fewer.
     pub trouble_count: u8,
     /// The worst troubles, each on its own line.

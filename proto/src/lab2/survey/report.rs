@@ -40,6 +40,7 @@ pub(crate) fn create_report(
         grade,
         health: host.health,
         busy: false,
+        required_grade: host.required_grade,
         trouble_count: u8::try_from(host.troubles.len()).unwrap_or(u8::MAX),
         troubles: lines(&host.troubles, room.min(TROUBLES_LEN_MAX)),
     }
@@ -58,6 +59,7 @@ pub(super) fn encode(data: &ReportData, busy: bool) -> NodeReport<'_> {
         grade: data.grade as u8,
         health: data.health as u8,
         busy,
+        required_grade: data.required_grade as u8,
         trouble_count: data.trouble_count,
         troubles: &data.troubles,
     }
@@ -75,19 +77,24 @@ pub(super) fn decode(report: &NodeReport<'_>) -> ReportData {
         holder,
         // The decoder has checked the numbers.
         state: State::ALL[usize::from(report.state) % State::ALL.len()],
-        grade: match report.grade {
-            0 => Grade::Alone,
-            1 => Grade::AllHeard,
-            _ => Grade::Quorum,
-        },
+        grade: grade(report.grade),
         health: match report.health {
             0 => NodeHealth::Healthy,
             1 => NodeHealth::Degraded,
             _ => NodeHealth::Critical,
         },
         busy: report.busy,
+        required_grade: grade(report.required_grade),
         trouble_count: report.trouble_count,
         troubles: report.troubles.to_owned(),
+    }
+}
+
+const fn grade(number: u8) -> Grade {
+    match number {
+        0 => Grade::Alone,
+        1 => Grade::AllHeard,
+        _ => Grade::Quorum,
     }
 }
 

@@ -79,6 +79,7 @@ fn every_kind(to: MacAddr) -> Vec<Vec<u8>> {
                 grade: 0,
                 health: 0,
                 busy: false,
+                required_grade: 0,
                 trouble_count: 0,
                 troubles: "",
             },

@@ -9,7 +9,7 @@ use super::network::Network;
 use super::rig::{HEARTBEAT, ME, Rig, SAME, constants, decode, mac, ms, ping};
 use crate::LinkState;
 use crate::lab2::{
-    Command, HostReport, Lab2, NodeHealth, SurveyRequest, SurveyResult, SurveyedNode,
+    Command, Grade, HostReport, Lab2, NodeHealth, SurveyRequest, SurveyResult, SurveyedNode,
     survey_time_max,
 };
 
@@ -23,6 +23,7 @@ fn host(number: u64) -> HostReport {
         up: Duration::from_secs(number),
         lateness: Duration::ZERO,
         health: NodeHealth::Degraded,
+        required_grade: Grade::Quorum,
         troubles: vec![format!("trouble {number}")],
     }
 }
@@ -434,6 +435,7 @@ const fn empty_report() -> NodeReport<'static> {
         grade: 0,
         health: 0,
         busy: false,
+        required_grade: 0,
         trouble_count: 0,
         troubles: "",
     }

@@ -7,6 +7,8 @@ use ring_control::lab2::{ClientStatus, Grade};
 use ring_proto::lab2;
 use ring_proto::time::{Instant, nanos};
 
+use super::super::grades;
+
 /// A job that runs once per period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Job {
@@ -41,11 +43,7 @@ impl JobRequirements for Waiter {
             name: job.name,
             every: job.every,
             retry: job.retry,
-            require: match self.requires() {
-                Grade::Alone => lab2::Grade::Alone,
-                Grade::AllHeard => lab2::Grade::AllHeard,
-                Grade::Quorum => lab2::Grade::Quorum,
-            },
+            require: grades::for_machine(self.requires()),
         })
     }
 

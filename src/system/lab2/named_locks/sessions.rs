@@ -7,6 +7,7 @@ use ring_process::ClientId;
 use ring_proto::lab2::{self, Command, Event};
 use ring_proto::time::Instant;
 
+use super::super::grades;
 use super::super::locks::Notice;
 use super::{
     Availability, Holder, NamedHolder, NamedLocks, ProgramLock, RingLocks, Session, Waiter,
@@ -293,11 +294,7 @@ fn machine_request(session: u64, waiter: &Waiter) -> lab2::LockRequest {
         session,
         name,
         mode,
-        grade: match grade {
-            Grade::Alone => lab2::Grade::Alone,
-            Grade::AllHeard => lab2::Grade::AllHeard,
-            Grade::Quorum => lab2::Grade::Quorum,
-        },
+        grade: grades::for_machine(grade),
         program,
     }
 }

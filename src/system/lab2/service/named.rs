@@ -8,11 +8,12 @@ use ring_process::{Client, ClientId};
 use ring_proto::lab2::{Command, Event, Lab2, LockName, LockView};
 use ring_proto::time::{Instant, Now, nanos};
 
+use super::super::grades;
 use super::super::history::{History, LockLabel};
 use super::super::locks::Notice;
 use super::super::named_locks::texts::BAD_NAME_TEXT;
 use super::super::named_locks::{Availability, NamedNotice, PollTimes, WantedLock, mode_name};
-use super::outcomes::{grade, is_wrong};
+use super::outcomes::is_wrong;
 use super::{Service, fencing, refusal, token_json};
 
 /// A client of a named lock that is not waited for gets its answer within this number of WAITER_TIMEOUTs. After an
@@ -237,7 +238,7 @@ fn lock_status(machine: &Lab2, view: &LockView, place: usize) -> NamedLockStatus
         member_name: announced_host_name(view.member.0),
         is_here: machine.is_own(view.member),
         mode: mode_name(view.mode),
-        grade: grade(view.grade),
+        grade: grades::of_machine(view.grade),
         held: view.is_held,
         place: (!view.is_held).then_some(place),
         since_ns: nanos(view.age),

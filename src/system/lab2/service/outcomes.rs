@@ -1,11 +1,11 @@
 //! Messages to clients after their requests: grants, losses, pauses, runs of jobs.
 
 use ring_codec::MacAddr;
-use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
+use ring_control::lab2::{LockRequest, LossReason, RefusalReason};
 use ring_control::{Grant, Loss, Refusal, Renewal, Reply};
 use ring_host::{HeldLock, Server, lease_clock};
 use ring_process::{Client, ClientId};
-use ring_proto::lab2::{self, Command, Event, Lab2};
+use ring_proto::lab2::{Command, Event, Lab2};
 use ring_proto::time::{Now, nanos};
 use ring_text::format_duration;
 use ring_text::hex;
@@ -16,8 +16,8 @@ use super::super::locks::{MachineState, Notice};
 use super::super::pausing::PauseStep;
 use super::super::runs::{describe_run, log_end};
 use super::{RequestEffect, Service, fencing, refusal, token_json};
-use crate::system::lab2::events;
 use crate::system::lab2::observe::{PauseNews, PauseText};
+use crate::system::lab2::{events, grades};
 
 impl Service {
     /// Serves all clients. Returns the next command for the machine. The caller executes the command, and calls this
@@ -260,7 +260,7 @@ fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
         token: machine.grantable_token(now.monotonic),
         first: machine.tenure_began_with(),
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
-        grade: grade(machine.grade()),
+        grade: grades::of_machine(machine.grade()),
         grade_until: machine.grade_until().unwrap_or(now.monotonic),
         waiter_timeout: machine.shortest_waiter_timeout(),
         take_timeout: machine.constants().take_timeout,
@@ -271,14 +271,6 @@ fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
         last_loss: history.last_loss(),
         link_up: machine.is_link_up(),
         once: machine.once_progress(),
-    }
-}
-
-pub(super) const fn grade(grade: lab2::Grade) -> Grade {
-    match grade {
-        lab2::Grade::Alone => Grade::Alone,
-        lab2::Grade::AllHeard => Grade::AllHeard,
-        lab2::Grade::Quorum => Grade::Quorum,
     }
 }
 

@@ -159,6 +159,7 @@ fn put_questions(fields: &mut Fields, message: &Message<'_>) {
             fields.put("lab2.report.nodeGrade", report.grade);
             fields.put("lab2.report.health", report.health);
             fields.put("lab2.report.busy", u8::from(report.busy));
+            fields.put("lab2.report.requiredGrade", report.required_grade);
             fields.put("lab2.report.troubleCount", report.trouble_count);
             fields.put("lab2.report.holderLen", holder.len());
             fields.put("lab2.report.troublesLen", report.troubles.len());

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ring_control::lab2::{ConstantsStatus, MemberReport, SurveyReport, SurveyedMember};
+use ring_control::lab2::{ConstantsStatus, Grade, MemberReport, SurveyReport, SurveyedMember};
 use ring_text::format_duration;
 
 use super::super::common::trouble_severity;
 use super::super::finding::{Finding, Severity};
 use super::super::kinds::{
-    CLOCK_WRONG, MEMBER_MTU, MEMBER_TROUBLE, NO_REPORT, NOT_MEASURED, STARVED,
+    CLOCK_WRONG, MEMBER_MTU, MEMBER_TROUBLE, NO_REPORT, NOT_MEASURED, REQUIRE_DIFFERS, STARVED,
 };
 
 /// The largest difference between two clocks that causes no finding. With more, people compare the times of two logs
@@ -166,16 +166,53 @@ pub(super) fn starved(report: &SurveyReport, constants: &ConstantsStatus) -> Vec
     late.collect()
 }
 
+/// Finds members whose daemons require another grade for locks than most members. If several grades are equally
+/// frequent, the safest one counts as the rule of the ring.
+pub(super) fn other_rules(report: &SurveyReport) -> Vec<Finding> {
+    let mut by_grade: BTreeMap<Grade, Vec<&str>> = BTreeMap::new();
+    for member in &report.members {
+        if let Some(grade) = member.report.as_ref().and_then(|it| it.require) {
+            by_grade.entry(grade).or_default().push(&member.mac);
+        }
+    }
+    let all: usize = by_grade.values().map(Vec::len).sum();
+    let Some(rule) = by_grade
+        .iter()
+        .max_by_key(|(grade, macs)| (macs.len(), **grade))
+        .map(|(grade, macs)| (*grade, macs.len()))
+    else {
+        return Vec::new();
+    };
+    let (rule, count) = (rule.0.name(), rule.1);
+    let others = by_grade.iter().filter(|(grade, _)| grade.name() != rule);
+    let found = others.map(|(grade, macs)| {
+        let verb = if macs.len() > 1 { "require" } else { "requires" };
+        let (macs, grade) = (macs.join(", "), grade.name());
+        Finding::new(
+            &REQUIRE_DIFFERS,
+            format!("{macs} {verb} the grade {grade} for locks, but other members require {rule}"),
+        )
+        .with_evidence(format!("{count} of {all} members require {rule}"))
+        .with_remedy(format!(
+            "set require = \"{rule}\" in ringd.toml on all machines, and run: sudo systemctl reload ringd@IFACE"
+        ))
+    });
+    found.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use ring_control::Health;
-    use ring_control::lab2::SurveyedMember;
+    use ring_control::lab2::{Grade, SurveyedMember};
 
-    use super::super::super::kinds::{CLOCK_WRONG, MEMBER_MTU, NO_REPORT, NOT_MEASURED, STARVED};
+    use super::super::super::kinds::{
+        CLOCK_WRONG, MEMBER_MTU, NO_REPORT, NOT_MEASURED, REQUIRE_DIFFERS, STARVED,
+    };
     use super::{
-        Finding, SurveyReport, check, small_mtu, starved, troubles, with_small_mtu, without_results,
+        Finding, SurveyReport, check, other_rules, small_mtu, starved, troubles, with_small_mtu,
+        without_results,
     };
     use crate::render::example_status;
     use crate::render::survey_fixtures::report;
@@ -215,6 +252,43 @@ mod tests {
             None,
             "a different finding describes it"
         );
+    }
+
+    #[test]
+    fn members_with_another_rule_than_most_members_are_found() {
+        let rules = |grades: &[Option<Grade>]| {
+            let mut report = report(grades.len());
+            for (member, grade) in report.members.iter_mut().zip(grades) {
+                member.report.as_mut().expect("it answered").require = *grade;
+            }
+            other_rules(&report)
+        };
+        let (alone, quorum) = (Some(Grade::Alone), Some(Grade::Quorum));
+        for equal in [&[quorum; 3][..], &[None; 3], &[alone, None, alone]] {
+            assert_eq!(rules(equal), []);
+        }
+        for (grades, words) in [
+            (
+                &[alone, quorum, quorum][..],
+                "for locks, but other members require quorum",
+            ),
+            (&[quorum, alone, alone], ":01 requires the grade quorum"),
+            (&[alone, quorum], "1 of 2 members require quorum"),
+            (
+                &[alone, alone, quorum, quorum, quorum],
+                ":02 require the grade",
+            ),
+        ] {
+            let found = rules(grades);
+            let [one] = &found[..] else {
+                panic!("{found:?}");
+            };
+            assert!(
+                one.is(&REQUIRE_DIFFERS) && one.page().contains(words),
+                "{}",
+                one.page()
+            );
+        }
     }
 
     #[test]

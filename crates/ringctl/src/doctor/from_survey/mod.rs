@@ -36,6 +36,7 @@ pub(super) fn check(report: &SurveyReport, status: &Status) -> Vec<Finding> {
     }
     findings.extend(members::troubles(report, &status.troubles));
     findings.extend(members::starved(report, &status.constants));
+    findings.extend(members::other_rules(report));
     findings
 }
 

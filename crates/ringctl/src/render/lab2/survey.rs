@@ -143,6 +143,7 @@ mod tests {
             clock_offset_ns: 0,
             clock_error_ns: 0,
             busy: false,
+            require: None,
         }
     }
 

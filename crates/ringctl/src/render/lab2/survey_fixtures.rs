@@ -30,6 +30,7 @@ fn member(number: usize) -> SurveyedMember {
             clock_offset_ns: 1_000_000,
             clock_error_ns: 100_000,
             busy: false,
+            require: None,
         }),
         measured: Some(MemberMeasurement {
             lateness_ns: 1_000_000,
