@@ -145,3 +145,105 @@ fn round_trip(row: &Measure) -> Option<RoundTrip> {
         jitter_ns: row.jitter.get().into(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ring_codec::lab2::{Measure, NO_IP, SURVEYED_PER_FRAME_MAX};
+    use ring_codec::{MacAddr, U32};
+    use ring_control::to_line;
+    use ring_proto::lab2::{
+        Grade, MemberMeasures, MemberView, NodeHealth, Presence, ReceivedReport, ReportData, State,
+        SurveyResult, SurveyedNode,
+    };
+    use ring_proto::time::Instant;
+
+    use super::survey_reply;
+
+    /// The limit in `docs/reference/control.md`, "Surveys", in bytes.
+    const MEASUREMENT_LEN_MAX: usize = 1_500_000;
+
+    fn mac(number: usize) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, u8::try_from(number).expect("a small number")])
+    }
+
+    /// Returns the longest results about another member.
+    fn row(peer: usize) -> Measure {
+        let longest = U32::from(u32::MAX);
+        Measure {
+            peer: mac(peer),
+            sent: 200,
+            answered: 200,
+            arrived: 200,
+            large_sent: 200,
+            large_answered: 200,
+            large_arrived: 200,
+            broadcasts_arrived: 200,
+            shortest: longest,
+            mean: longest,
+            longest,
+            jitter: longest,
+        }
+    }
+
+    /// Returns a member with the longest report. In JSON, each of its quotation marks needs two bytes, and each control
+    /// character needs six.
+    fn node(number: usize) -> SurveyedNode {
+        let others = (0..SURVEYED_PER_FRAME_MAX).filter(|other| *other != number);
+        SurveyedNode {
+            mac: mac(number),
+            report: Some(ReceivedReport {
+                data: ReportData {
+                    up: Duration::MAX,
+                    wall: u64::MAX,
+                    lateness: Duration::MAX,
+                    holder: Some(("\u{1}".repeat(64), Duration::MAX)),
+                    state: State::Generating,
+                    grade: Grade::AllHeard,
+                    health: NodeHealth::Critical,
+                    busy: false,
+                    required_grade: Grade::AllHeard,
+                    trouble_count: u8::MAX,
+                    troubles: "\"".repeat(700),
+                },
+                after: Duration::MAX,
+                clock_offset: i64::MIN,
+            }),
+            measures: Some(MemberMeasures {
+                lateness: Duration::MAX,
+                large_len: u16::MAX,
+                broadcasts_sent: 200,
+                rows: others.map(row).collect(),
+            }),
+        }
+    }
+
+    #[test]
+    fn the_longest_answer_to_a_measurement_keeps_its_limit() {
+        let members = (0..SURVEYED_PER_FRAME_MAX).map(|number| MemberView {
+            mac: mac(number),
+            ip: NO_IP,
+            penalty: 0,
+            paused: false,
+            pause: None,
+            preference: 0,
+            presence: Presence::Alive,
+            last_seen: None,
+            differs: None,
+            version: None,
+            host_name: None,
+        });
+        let result = SurveyResult {
+            took: Duration::MAX,
+            is_limited: true,
+            nodes: (0..SURVEYED_PER_FRAME_MAX).map(node).collect(),
+        };
+        let reply = survey_reply(Instant::default(), &result, members);
+        let len = to_line(&reply).expect("a reply is JSON").len();
+        assert!(
+            (MEASUREMENT_LEN_MAX * 9 / 10..=MEASUREMENT_LEN_MAX).contains(&len),
+            "{len}"
+        );
+    }
+}
