@@ -14,30 +14,24 @@ use crate::trust::KeySource;
 /// Reads the configuration file again, and logs the result. `adjustable` names the options that can change.
 ///
 /// `apply` gets the options of the file. It puts their adjustable values in force, and returns the options in force.
-/// If the file cannot be used, or `apply` fails, the options stay the same. Returns whether an option has changed.
+/// If the file cannot be used, or `apply` fails, the options stay the same.
 pub fn reload<O: Clone + FromArgMatches>(
     program: Program,
     configured: &mut Configured<O>,
     adjustable: &[&str],
     apply: impl FnOnce(&O) -> Result<O, String>,
-) -> bool {
+) {
     let new = read_again(program, configured);
     let changed = new.and_then(|new| {
         let options = apply(new.options())?;
         Ok(configured.adopt(new, adjustable, options))
     });
     match changed {
-        Ok(changes) => {
-            log(program, &changes);
-            !changes.adopted.is_empty()
-        }
-        Err(error) => {
-            warn!(
-                event = events::CONFIG_REFUSED,
-                "the daemon keeps its options and its keys: {error}"
-            );
-            false
-        }
+        Ok(changes) => log(program, &changes),
+        Err(error) => warn!(
+            event = events::CONFIG_REFUSED,
+            "the daemon keeps its options and its keys: {error}"
+        ),
     }
 }
 

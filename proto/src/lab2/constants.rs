@@ -6,6 +6,7 @@ use ring_codec::lab2::ETHERTYPE;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::HostName;
 use crate::time::nanos;
 
 /// The constants of one ring (`docs/reference/lab2/README.md`). All members should have the same values.
@@ -35,7 +36,7 @@ pub struct Constants {
     pub forget: Option<Duration>,
 }
 
-/// The constants that can change while a node runs. Members with different values can work together.
+/// The values that can change while a node runs. Members with different values can work together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Adjustment {
     /// The new value of [`Constants::idle_hold`].
@@ -46,6 +47,8 @@ pub struct Adjustment {
     pub forget: Option<Duration>,
     /// The new preference ([`with_preference`](super::Lab2::with_preference)).
     pub preference: u8,
+    /// The new host name ([`with_host_name`](super::Lab2::with_host_name)).
+    pub host_name: Option<HostName>,
 }
 
 /// The reason why constants cannot work together.

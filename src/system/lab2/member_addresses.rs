@@ -3,12 +3,22 @@
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
+use ring_codec::MacAddr;
 use ring_host::{KnownMachine, note_host_name, note_machines};
-use ring_proto::lab2::{Event, Lab2};
+use ring_proto::lab2::{Event, HostName, Lab2};
 use ring_proto::time::Instant;
 
 /// Minimum interval of updates while a ring of thousands of members forms.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Reads the host name of this machine, also for the log. The node of this machine has the address `own`. Returns
+/// `None` if the machine has no host name that a frame can carry.
+pub(super) fn read_host_name(own: MacAddr) -> Option<HostName> {
+    let name = nix::unistd::gethostname().ok()?;
+    let name = HostName::new(name.to_str()?)?;
+    note_host_name(own.0, name.to_string());
+    Some(name)
+}
 
 /// Tracks whether the log knows the addresses and host names of the current members.
 #[derive(Debug, Default)]

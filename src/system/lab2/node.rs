@@ -207,7 +207,7 @@ impl System for Node {
         log.set_verbose(options.verbose);
         let own_log = &mut self.environment.all_observers.observers.log;
         own_log.set_verbose(options.verbose);
-        Reload::Done(command)
+        Reload::Done(Some(command))
     }
 
     fn on_iteration_end(&mut self, now: Now, machine: &Recorded<Lab2>) {

@@ -1,10 +1,11 @@
-//! Reads the configuration file of a running node again.
+//! Reads the configuration file and the host name of a running node again.
 
 use ring_config::Configured;
 use ring_proto::lab2::{Adjustment, Command};
 
 use super::Options;
 use super::attachment::Attachment;
+use super::member_addresses::read_host_name;
 use crate::system::PROGRAM;
 
 /// The options that change without a restart.
@@ -22,14 +23,11 @@ const ADJUSTABLE: [&str; 11] = [
     "verbose",
 ];
 
-/// Reads the configuration file and the key file again, and logs the result. Returns the command that changes the
-/// machine's constants. If one of the files cannot be used, changes nothing.
-pub(super) fn reload(
-    configured: &mut Configured<Options>,
-    attachment: &mut Attachment,
-) -> Option<Command> {
+/// Reads the configuration file and the key file again, and logs the result. Also reads the host name of the machine
+/// again. Returns the command that changes the state machine. If one of the files cannot be used, changes no option.
+pub(super) fn reload(configured: &mut Configured<Options>, attachment: &mut Attachment) -> Command {
     let mut options = configured.options().clone();
-    let has_changed = ring_host::reload(PROGRAM, configured, &ADJUSTABLE, |new| {
+    ring_host::reload(PROGRAM, configured, &ADJUSTABLE, |new| {
         options.adjust(new);
         options.check().map_err(|error| error.to_string())?;
         let trust = options.keys.trust().map_err(|error| error.to_string())?;
@@ -37,10 +35,11 @@ pub(super) fn reload(
         Ok(options)
     });
     let constants = configured.options().constants();
-    has_changed.then_some(Command::Adjust(Adjustment {
+    Command::Adjust(Adjustment {
         idle_hold: constants.idle_hold,
         expect: constants.expect,
         forget: constants.forget,
         preference: configured.options().prefer,
-    }))
+        host_name: read_host_name(attachment.interface().mac),
+    })
 }

@@ -8,10 +8,10 @@ use ring_config::Configured;
 use ring_control::CONTROL_DIR;
 use ring_host::hooks::{self, HookSources, Hooks};
 use ring_host::trust::RefusedMessages;
-use ring_host::{Host, NodeHealth, note_host_name, readable_directories};
+use ring_host::{Host, NodeHealth, readable_directories};
 use ring_process::sandbox::{Files, Sandbox};
 use ring_process::{LockError, RingLock, capabilities};
-use ring_proto::lab2::{Constants, HostName, Lab2};
+use ring_proto::lab2::{Constants, Lab2};
 use ring_recording::Recorded;
 use ring_runtime::driver::Driver;
 use ring_runtime::{BusyPoll, BusyPollWork, clock, random};
@@ -21,7 +21,7 @@ use tracing::{info, warn};
 use super::Options;
 use super::attachment::Attachment;
 use super::history::History;
-use super::member_addresses::MemberAddresses;
+use super::member_addresses::{MemberAddresses, read_host_name};
 use super::minimum_times::MinimumTimes;
 use super::node::Node;
 use super::node_environment::{AllObservers, NodeEnvironment};
@@ -91,10 +91,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         session_events: Vec::new(),
         problem: None,
     };
-    let host_name = host_name();
-    if let Some(name) = host_name {
-        note_host_name(attachment.interface().mac.0, name.to_string());
-    }
+    let host_name = read_host_name(attachment.interface().mac);
     log_start(options, &constants, &attachment, &store);
     trust.log(false);
     let hooks = Hooks::start(
@@ -153,12 +150,6 @@ fn new_tally(options: &Options) -> Tally {
         tally.set_busy_poll(BusyPollWork::default());
     }
     tally
-}
-
-/// Returns the host name of this machine; `None` if the machine has no host name that a frame can carry.
-fn host_name() -> Option<HostName> {
-    let name = nix::unistd::gethostname().ok()?;
-    HostName::new(name.to_str()?)
 }
 
 fn version() -> Version {

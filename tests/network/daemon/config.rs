@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
@@ -18,6 +19,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_reload_changes_hooks_and_the_log,
         the_rule_of_the_file_holds_for_all_clients,
         a_ring_gets_a_new_size_with_few_warnings,
+        a_reload_announces_the_new_host_name,
     ]
 }
 
@@ -285,4 +287,32 @@ fn a_ring_gets_a_new_size_with_few_warnings() -> Result<()> {
         ensure!(warnings.len() <= 2, "{warnings:#?}");
     }
     Ok(())
+}
+
+fn a_reload_announces_the_new_host_name() -> Result<()> {
+    let segment = Segment::bridge(2)?;
+    let set_name = "echo first >/proc/sys/kernel/hostname && exec \"$@\"";
+    let renamed = segment.node(0).ringd(binaries());
+    // With a terminal, a hang-up means that the terminal was closed.
+    let renamed = renamed
+        .through(["setsid", "unshare", "--uts", "sh", "-c", set_name, "sh"])
+        .spawn()?;
+    let other = segment.node(1).ringd(binaries()).spawn()?;
+    let mac = segment.node(0).mac().to_string();
+    let is_known = |name: &'static str| {
+        let mac = &mac;
+        move |status: &Value| {
+            let mut members = status["members"].as_array().into_iter().flatten();
+            members.any(|it| it["mac"] == *mac && it["name"] == name)
+        }
+    };
+    status(&other, is_known("first"))?;
+    let set = Command::new("nsenter")
+        .args(["--uts", "--target", &renamed.pid().to_string(), "sh", "-c"])
+        .arg("echo second >/proc/sys/kernel/hostname")
+        .status()?;
+    ensure!(set.success(), "{set}");
+    reload(&renamed)?;
+    status(&other, is_known("second"))?;
+    status(&renamed, is_known("second")).map(drop)
 }

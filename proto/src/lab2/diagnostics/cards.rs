@@ -38,9 +38,9 @@ impl Diagnostics {
         self.cards.version = Some(version);
     }
 
-    /// Sets the host name that this node announces.
-    pub(crate) fn set_host_name(&mut self, name: Option<HostName>) {
-        self.cards.host_name = name;
+    /// Sets the host name that this node announces. Returns whether the name differs from the last name.
+    pub(crate) fn set_host_name(&mut self, name: Option<HostName>) -> bool {
+        std::mem::replace(&mut self.cards.host_name, name) != name
     }
 
     /// Returns the host name that this node announces.

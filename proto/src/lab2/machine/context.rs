@@ -96,6 +96,7 @@ impl Context {
             expect,
             forget,
             preference,
+            host_name: _,
         } = adjustment;
         self.preference = preference;
         for constants in [&mut self.configured, &mut self.constants] {

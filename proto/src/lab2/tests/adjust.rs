@@ -23,6 +23,7 @@ fn expecting(rig: &Rig, members: usize) -> Adjustment {
         idle_hold: constants.idle_hold,
         expect: Some(members),
         forget: constants.forget,
+        host_name: None,
     }
 }
 
@@ -107,6 +108,7 @@ fn a_shorter_idle_hold_ends_the_present_one() {
         expect: None,
         forget: None,
         preference: 0,
+        host_name: None,
     };
     assert_eq!(adjust(&mut rig, adjustment), [""; 0]);
     assert_eq!(rig.state(), State::Owner);

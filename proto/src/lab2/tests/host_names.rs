@@ -10,7 +10,7 @@ use super::data::{frame_with_profile, profile};
 use super::network::Network;
 use super::rig::*;
 use crate::Machine;
-use crate::lab2::{Command, Event, HostName, Lab2};
+use crate::lab2::{Adjustment, Command, Event, HostName, Lab2};
 
 const VERSION: Version = Version {
     major: 1,
@@ -261,4 +261,24 @@ fn thirty_members_know_the_host_name_of_a_new_member_within_three_heartbeats() {
     network.run_until(sign_of_life_period + HEARTBEAT * 3, |network| {
         (1..=SIZE).all(|number| count_namings(network, number) == everywhere)
     });
+}
+
+#[test]
+fn a_node_announces_a_new_host_name_at_once() {
+    let mut rig = with_name(Rig::waiter());
+    let constants = constants();
+    let rename = |text: &str| {
+        Command::Adjust(Adjustment {
+            idle_hold: constants.idle_hold,
+            expect: constants.expect,
+            forget: constants.forget,
+            preference: 0,
+            host_name: Some(name(text)),
+        })
+    };
+    assert_eq!(rig.command(rename("own")), [""; 0], "the name is the same");
+    assert_eq!(rig.command(rename("new")), ["PING to all"]);
+    assert_eq!(name_of(&rig, ME).as_deref(), Some("new"));
+    assert_eq!(rig.command(rename("own")), ["PING to all"]);
+    assert_eq!(are_named(&rig), [true]);
 }

@@ -227,6 +227,7 @@ fn a_node_announces_its_preference_in_infrequent_frames() {
         expect: constants.expect,
         forget: constants.forget,
         preference: 3,
+        host_name: None,
     };
     assert_eq!(rig.command(Command::Adjust(adjustment)), ["PING to all"]);
     assert_eq!(announced(&rig), [3]);
