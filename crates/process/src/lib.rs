@@ -27,6 +27,7 @@ pub mod private_files;
 pub mod runtime_directory;
 pub mod sandbox;
 pub mod secret_file;
+mod shared_record;
 #[cfg(test)]
 mod test_processes;
 mod tree;
@@ -39,4 +40,5 @@ pub use init::run_as_process_1;
 pub use job_control::stop_group;
 pub use lifeline::{KeptLine, Lifeline, SignalTarget};
 pub use lock::{FileLock, FileLockError, Holder, LockError, RingLock};
+pub use shared_record::{RECORD_LEN_MAX, SharedRecord};
 pub use tree::{Killed, Survivor, Tree};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -182,9 +183,18 @@ impl RingLock {
             Err(FileLockError::Io(source)) => Err(fail(&path, source)),
         }
     }
+
     /// Returns the directory of the lock's file, which the lock removes when it is dropped.
     pub fn directory(&self) -> Option<&Path> {
         self.lock.path.parent()
+    }
+}
+
+/// While a copy of this process keeps the descriptor, the death of this process does not end the lock. The drop of the
+/// lock ends it in any case.
+impl AsFd for RingLock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.lock.file.as_fd()
     }
 }
 
