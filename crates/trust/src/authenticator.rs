@@ -7,6 +7,7 @@ use zerocopy::IntoBytes;
 use crate::addresses::{Destination, Origin, PseudoHeader};
 use crate::counts::{Counts, DropReason};
 use crate::keyring::{Key, KeyId, Keyring};
+use crate::last_signer::LastSigner;
 use crate::mac::MAC_LEN;
 use crate::node_keys::NodeKeys;
 use crate::nonces::Nonces;
@@ -221,6 +222,14 @@ impl<A: Copy + Ord> Authenticator<A> {
         let len = header_len + NONCE_LEN;
         buffer.get_mut(header_len..len)?.copy_from_slice(&nonce);
         Some((to, self.seal_as(kind, key_id, &header, now, buffer, len)?))
+    }
+
+    /// Returns the signer for the frames that another process sends after the death of this process; `None` without a
+    /// key.
+    pub fn last_signer(&self) -> Option<LastSigner> {
+        let id = self.keys.ring_ids().next()?;
+        let keys = self.keys.get(id.get(), false)?;
+        Some(LastSigner::new(self.boot, self.counter, keys))
     }
 
     /// Whether [`poll_transmit`](Self::poll_transmit) has output.

@@ -21,6 +21,7 @@ mod authenticator;
 mod client_keys;
 mod counts;
 mod keyring;
+mod last_signer;
 mod mac;
 mod node_keys;
 mod nonces;
@@ -36,6 +37,7 @@ pub use authenticator::{Authenticator, PeerStatus, Verdict};
 pub use client_keys::{CLIENT_KEYS_MAX, ClientKeys, NamePatterns};
 pub use counts::{Counts, DropReason};
 pub use keyring::{KEYS_MAX, Key, KeyId, Keyring, KeyringError, KeyringProblem};
+pub use last_signer::LastSigner;
 pub use peers::PEERS_MAX;
 #[cfg(feature = "streams")]
 pub use streams::{RECORD_DATA_MAX, SecureStream, StreamEnds, StreamKeys, StreamState};

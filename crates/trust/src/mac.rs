@@ -7,13 +7,15 @@ use crate::keyring::{Key, KeyId};
 use crate::trailer::Kind;
 
 pub(crate) const MAC_LEN: usize = 16;
+/// Length of a derived key in bytes.
+pub(crate) const KEY_LEN: usize = 32;
 
 /// Keys that are derived from one key of the keyring, one for each kind of message. So a message of one kind never
 /// counts as a message of another kind.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct MacKeys {
     id: KeyId,
-    keys: [Zeroizing<[u8; 32]>; Kind::ALL.len()],
+    keys: [Zeroizing<[u8; KEY_LEN]>; Kind::ALL.len()],
 }
 
 impl MacKeys {
@@ -43,6 +45,11 @@ impl MacKeys {
         }
         let mut hasher = blake3::Hasher::new_keyed(key);
         truncate(hasher.update(addresses).update(bytes).finalize())
+    }
+
+    /// Returns the key for messages of a kind.
+    pub(crate) fn key(&self, kind: Kind) -> &Zeroizing<[u8; KEY_LEN]> {
+        &self.keys[kind as usize]
     }
 
     /// Whether `mac` is the MAC of these bytes. The comparison takes the same time for all values.
