@@ -6,8 +6,8 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Token};
 
 use super::{
-    Command, Constants, Diagnostic, Event, JobName, LockView, OnceProgress, RunView, State,
-    StoredStamp, StoredState,
+    Command, Constants, Diagnostic, Event, JobName, LastFrames, LockView, OnceProgress, RunView,
+    State, StoredStamp, StoredState,
 };
 use crate::time::Instant;
 use crate::{LinkState, Machine};
@@ -53,6 +53,10 @@ pub trait Inspect:
     /// Returns a hash of the records that require the grade `quorum`. The hash changes with the records.
     fn quorum_locks_hash(&self) -> u64 {
         0
+    }
+    /// Writes the frames that the guardian of this node sends if the process dies now.
+    fn last_frames(&self, _offer: &mut [u8], _leaving: &mut [u8]) -> Option<LastFrames> {
+        None
     }
     /// Whether a member waits for a report of this node.
     fn wants_report(&self) -> bool {

@@ -25,6 +25,7 @@ mod event;
 mod host_name;
 mod inspect;
 mod jobs;
+mod last_frames;
 mod locks;
 mod machine;
 mod members;
@@ -52,6 +53,7 @@ pub use inspect::Inspect;
 pub use jobs::job::{
     JobName, OnceProgress, OnceRequest, RunEnd, RunView, STAMPS_MAX, Stamp, StoredStamp,
 };
+pub use last_frames::{LastFrames, LastOffer};
 pub use locks::lock::{LockName, LockProgram, LockRequest, LockView};
 pub use machine::Lab2;
 pub use machine::view::{MemberView, Presence};

@@ -36,6 +36,10 @@ pub(crate) const COPIES: [Copy; 12] = [
         shared: &[
             ("command.rs", "ring_proto::lab2::Command"),
             ("host_name.rs", "ring_proto::lab2::HostName"),
+            (
+                "last_frames.rs",
+                "ring_proto::lab2::{LastFrames, LastOffer}",
+            ),
             ("pause.rs", "ring_proto::lab2::{Pause, PauseReason}"),
             (
                 "constants.rs",

@@ -302,6 +302,13 @@ caught! {
     held_unstored caught_by_checker(two_that_may_not_store(), "which is not stored");
     keeps_what_it_mints caught_by_simulator(
         simulated_ring(&[FaultKind::Unresponsive]), sim::Rule::Served);
+    last_offer_despite_work caught_by_simulator(
+        Settings {
+            nodes: 3,
+            time: Duration::from_secs(60),
+            ..simulated_ring(&[FaultKind::Guardian, FaultKind::Work])
+        },
+        sim::Rule::Lease);
     lock_agreed_unasked caught_by_simulator(
         three_with_locks(FaultKind::Partition), sim::Rule::LockStored);
     lock_chain_unclaimed caught_by_schedule(

@@ -44,9 +44,16 @@ impl Rivals {
     /// Returns the number by which the progress of the held `token` grows at the next handover. The number is larger if
     /// this node heard of a rival within the time `lately`.
     pub(crate) fn take_step(&mut self, now: Instant, token: Token, lately: Duration) -> u64 {
-        let has_rival = |(at, mine): (_, Token)| mine.same_chain(&token) && now.since(at) < lately;
+        let step = self.step(now, token, lately);
         // One large step is enough for one rival, so the note is used up.
-        if self.ahead_of_rival.take().is_some_and(has_rival) {
+        self.ahead_of_rival = None;
+        step
+    }
+
+    /// Returns the number that [`take_step`](Self::take_step) would return.
+    pub(crate) fn step(&self, now: Instant, token: Token, lately: Duration) -> u64 {
+        let has_rival = |(at, mine): (_, Token)| mine.same_chain(&token) && now.since(at) < lately;
+        if self.ahead_of_rival.is_some_and(has_rival) {
             RIVAL_LEAD
         } else {
             1

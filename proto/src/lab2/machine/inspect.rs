@@ -5,8 +5,8 @@ use ring_codec::lab2::card::Version;
 use ring_codec::lab2::{Digest, Token};
 
 use crate::lab2::{
-    Constants, Diagnostic, Grade, Inspect, JobName, Lab2, LockView, OnceProgress, RunView, State,
-    StoredStamp, StoredState,
+    Constants, Diagnostic, Grade, Inspect, JobName, Lab2, LastFrames, LockView, OnceProgress,
+    RunView, State, StoredStamp, StoredState,
 };
 use crate::time::Instant;
 
@@ -49,6 +49,10 @@ impl Inspect for Lab2 {
 
     fn quorum_locks_hash(&self) -> u64 {
         self.locks.quorum_hash()
+    }
+
+    fn last_frames(&self, offer: &mut [u8], leaving: &mut [u8]) -> Option<LastFrames> {
+        self.last_frames(offer, leaving)
     }
 
     fn wants_report(&self) -> bool {

@@ -17,6 +17,7 @@
 //! | `fitness`, `shutdown` | the times in which the node must not own the token; the shutdown |
 //! | `jobs`, `locks` | the connections of the jobs of `once`, and of named locks, with the other parts |
 //! | `survey` | the connections of the surveys with the other parts |
+//! | `last_frames` | the frames that the guardian sends after the death of the process |
 //! | `transmit`, `output`, `outbox`, `timer` | outgoing frames, events and timers |
 //! | `view`, `inspect` | read access for status, tests and simulator |
 //! | `snapshot`, `invariants` | the state as bytes, and the invariants of the state machine |
@@ -31,6 +32,7 @@ mod handover;
 mod inspect;
 mod invariants;
 mod jobs;
+mod last_frames;
 mod link;
 mod locks;
 mod membership;

@@ -91,7 +91,7 @@ impl Lab2 {
     }
 
     /// Returns the message of a frame with the present values. Returns `None` if the survey of the frame has ended.
-    fn message(&self, content: Content, beat: Option<u32>) -> Option<Message<'_>> {
+    pub(super) fn message(&self, content: Content, beat: Option<u32>) -> Option<Message<'_>> {
         let digest = self.members.digest();
         let data = self.known.data();
         Some(match content {
@@ -175,7 +175,7 @@ impl Lab2 {
     }
 
     /// Adds what this node knows about named locks to a frame, if frames of this kind have it and if it fits the MTU.
-    fn add_standing<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
+    pub(super) fn add_standing<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
         let Some(locks) = self.locks_standing(outgoing.content) else {
             return *frame;
         };

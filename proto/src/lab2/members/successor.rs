@@ -80,6 +80,27 @@ impl Members {
         None
     }
 
+    /// Returns the member that this node would choose for a single offer now. This is the next eligible member that
+    /// wants the token, or else `preferred`, or else the next eligible member. Penalties do not change.
+    pub(crate) fn likely_successor(
+        &self,
+        context: &Context,
+        preferred: Option<MacAddr>,
+    ) -> Option<MacAddr> {
+        let (me, since) = (context.me(), self.eligible_since(context));
+        let next = |wants: bool| {
+            let is_next = |mac: MacAddr, peer: &Peer| {
+                mac != me && peer.is_eligible(since) && (peer.wants || !wants)
+            };
+            let in_order = || self.in_order().map(|(member, peer)| (member.mac, peer));
+            let after = in_order().find(|&(mac, peer)| mac > me && is_next(mac, peer));
+            let found = after.or_else(|| in_order().find(|&(mac, peer)| is_next(mac, peer)));
+            found.map(|(mac, _)| mac)
+        };
+        let wanting = self.has_wanting().then(|| next(true)).flatten();
+        wanting.or(preferred).or_else(|| next(false))
+    }
+
     /// Whether this node may offer the token to a member now.
     pub(crate) fn is_eligible(&self, context: &Context, mac: MacAddr) -> bool {
         self.peer(mac)

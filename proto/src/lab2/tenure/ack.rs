@@ -205,6 +205,12 @@ impl Tenure {
         Some(since + context.constants().objection_period())
     }
 
+    /// Whether the token was acknowledged, so that members no longer object to it.
+    pub(crate) fn is_acknowledged(&self, context: &Context) -> bool {
+        let unsettled = self.unsettled_until(context);
+        self.unacknowledged.is_none() && unsettled.is_none_or(|until| until <= context.now())
+    }
+
     /// Whether the giver minted the token `other` to replace the token of this node. An owner whose token was replaced
     /// in this way gives way to `other`.
     pub(crate) fn is_replaced_by(&self, context: &Context, other: Token) -> bool {

@@ -99,6 +99,14 @@ impl Tenure {
     /// the step that `step` returns. Returns `None` if the progress is already at its maximum. The step is computed
     /// only once per held token. So repeated offers contain the same token.
     pub(crate) fn prepare_offer(&mut self, step: impl FnOnce(Token) -> u64) -> Option<Token> {
+        let next = self.next_token(step)?;
+        // A stored progress must not change, or two offers of one chain would differ.
+        self.next_progress = Some(next.progress);
+        Some(next)
+    }
+
+    /// Returns the token of the next offer, like [`prepare_offer`](Self::prepare_offer). Does not decide its progress.
+    pub(crate) fn next_token(&self, step: impl FnOnce(Token) -> u64) -> Option<Token> {
         let Token { progress, .. } = self.token;
         // A handover needs a larger progress, and this is the largest one. Only a forged frame can cause this.
         if progress >= PROGRESS_MAX {
@@ -106,8 +114,6 @@ impl Tenure {
         }
         let next = self.next_progress;
         let next = next.unwrap_or_else(|| (progress + step(self.token)).min(PROGRESS_MAX));
-        // A stored progress must not change, or two offers of one chain would differ.
-        self.next_progress = Some(next);
         Some(Token {
             progress: next,
             ..self.token

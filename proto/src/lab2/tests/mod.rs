@@ -31,6 +31,7 @@ mod handover;
 mod host_names;
 mod invariants;
 mod large_ring;
+mod last_frames;
 mod late_take;
 mod lease;
 mod looser;
