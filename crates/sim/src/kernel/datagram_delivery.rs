@@ -7,7 +7,7 @@ use super::kinds::FaultEffect;
 use super::queue::{Bytes, Event, id};
 use super::simulation::Simulation;
 use super::stats::Count;
-use super::system::{Message, Peer, Route, System};
+use super::system::{Message, Moment, Peer, Route, System};
 
 /// The number of messages that are kept for a later replay.
 const CAPTURED_MESSAGES_MAX: usize = 64;
@@ -40,6 +40,31 @@ impl<S: System> Simulation<S> {
             bytes,
         };
         self.transmit(message, S::Label::default(), self.now);
+    }
+
+    /// Sends a message for the dead process of a node. Its first `len` bytes are the message, and a signature may
+    /// follow.
+    pub fn send_for_dead(&mut self, at: usize, bytes: Vec<u8>, len: usize, to: Peer<S>) {
+        let node = &mut self.nodes[at];
+        let moment = Moment {
+            at: self.now,
+            node: at,
+        };
+        let sent = self
+            .system
+            .on_sent(moment, &mut node.own, &bytes[..len], to);
+        let Some((to, label)) = sent else { return };
+        let message = Message::<S> {
+            node: Some(id(at)),
+            from: S::address(at, &node.own),
+            to,
+            bytes: bytes.into(),
+        };
+        if message.bytes.len() > len {
+            let sender = (at, node.life);
+            self.signed.on_sent(sender, self.now, &message.bytes);
+        }
+        self.transmit(message, label, self.now);
     }
 
     /// Sends `count` captured messages again.

@@ -18,6 +18,8 @@ pub enum Stream {
     Keys = 5,
     /// Random numbers of the handshakes of encrypted connections.
     Handshakes = 6,
+    /// Random numbers of the guardians of crashed processes.
+    Guardians = 7,
 }
 
 /// A xoshiro256++ generator. This generator returns the same numbers in every version, and it needs no floating point.

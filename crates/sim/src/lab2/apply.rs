@@ -83,7 +83,14 @@ impl<M: Inspect> World<M> {
             } => self.introduce_dead_stations(first, count, spoke),
             Fault::Pause { node } => self.pause(node),
             Fault::Resume { node } => self.resume(node),
-            Fault::Crash { node } => self.crash(node, FaultKind::Crash),
+            Fault::Crash {
+                node,
+                guardian_us: None,
+            } => self.crash(node, FaultKind::Crash),
+            Fault::Crash {
+                node,
+                guardian_us: Some(delay),
+            } => self.crash_with_guardian(node, delay * NANOS_PER_MICRO),
             Fault::Forget { node } => self.forget(node),
             Fault::Rollback { node } => self.roll_back(node),
             Fault::Start { node } => self.start_again(node),
@@ -278,7 +285,7 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    fn crash(&mut self, at: usize, kind: FaultKind) {
+    pub(super) fn crash(&mut self, at: usize, kind: FaultKind) {
         if self.nodes[at].driver.is_some() {
             self.system.count_fault(kind);
             self.kill(at);
@@ -315,6 +322,8 @@ impl<M: Inspect> World<M> {
         node.own.durable = left;
         node.own.synced = left;
         node.own.stamps.clear();
+        // The guardian offers only a token that is stored.
+        node.own.last_frames = None;
         // Forgets the earlier tenures. Only the state file keeps tokens growing, or the clock floor of a created token
         // if the clocks are right.
         node.own.last_held = None;

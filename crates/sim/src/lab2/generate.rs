@@ -37,8 +37,8 @@ impl Schedule {
         let kinds: Vec<_> = settings.faults.iter().collect();
         let mut met = Vec::new();
         let is_first = |kind: &&FaultKind| {
-            use FaultKind::{Attack, Keys, Lock, Survey};
-            !matches!(kind, Lock | Survey | Keys | Attack)
+            use FaultKind::{Attack, Guardian, Keys, Lock, Survey};
+            !matches!(kind, Lock | Survey | Keys | Attack | Guardian)
         };
         for &kind in kinds.iter().filter(is_first) {
             // Some runs have only half of the kinds, because all kinds together would hide some effects.
@@ -86,6 +86,13 @@ impl Schedule {
             generator.add_episodes(FaultKind::Survey);
         }
         let keys = generator.add_keys(settings, &kinds);
+        if kinds.contains(&FaultKind::Guardian) {
+            // The other faults of a seed do not change with the guardians.
+            generator.rng = Rng::new(settings.seed, Stream::Guardians);
+            if kinds.len() < 4 || generator.rng.chance(500) {
+                generator.add_episodes(FaultKind::Guardian);
+            }
+        }
         generator.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
@@ -249,6 +256,21 @@ impl Generator {
         }
     }
 
+    /// Kills one or several nodes at nearly the same time. Their guardians send the last frames.
+    fn add_guardians(&mut self, at: u64) {
+        let first = self.draw_node();
+        let others = self.rng.pick(&[0, 0, 500]);
+        let others = self.draw_nodes(others);
+        for node in others.into_iter().filter(|&it| it != first).chain([first]) {
+            // A guardian waits for a processor, perhaps until the lease has ended.
+            let delay_max = self.rng.pick(&[200, 200, 5 * MS, 600 * MS]);
+            let guardian_us = Some(self.rng.below(delay_max));
+            let begins = at + self.rng.below(5 * MS);
+            let down = self.draw_duration(MS, 4 * SECOND);
+            self.add_until(begins, begins + down, Fault::Crash { node, guardian_us });
+        }
+    }
+
     /// Adds a fault of one node that lasts for a while.
     fn add_long_node_fault(&mut self, kind: FaultKind, at: u64) {
         let node = self.draw_node();
@@ -383,6 +405,7 @@ impl Generator {
             // The changes of the keys are drawn for all nodes at once.
             FaultKind::Keys => {}
             FaultKind::Aside => self.add_aside(at),
+            FaultKind::Guardian => self.add_guardians(at),
             FaultKind::Dead => {
                 let first = self.draw_up_to(DEAD_ADDRESSES);
                 // A station that has just sent a frame counts as one of the eight that answer others.
@@ -468,7 +491,10 @@ impl Generator {
                 };
                 (fault, down)
             }
-            _ => (Fault::Crash { node }, down),
+            _ => {
+                let guardian_us = None;
+                (Fault::Crash { node, guardian_us }, down)
+            }
         };
         self.add_until(at, at + down, fault);
     }
@@ -598,7 +624,8 @@ impl Generator {
                 for node in self.draw_nodes(killed_of_1000) {
                     let begins = begins + self.rng.below(100 * MS);
                     let down = self.draw_duration(20 * MS, SECOND);
-                    self.add_until(begins, begins + down, Fault::Crash { node });
+                    let guardian_us = None;
+                    self.add_until(begins, begins + down, Fault::Crash { node, guardian_us });
                 }
             }
             FaultKind::Partition => {

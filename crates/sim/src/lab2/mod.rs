@@ -10,6 +10,7 @@ mod dead_stations;
 mod exemptions;
 mod frame_token;
 mod generate;
+mod guardian;
 mod jobs;
 mod lease;
 mod liveness;

@@ -7,6 +7,7 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Constants, Event, StoredStamp, StoredState};
 use ring_proto::time::Instant;
 
+use super::guardian::LastFrames;
 use super::lock_records::LockChange;
 
 /// The initial state of a node without a state file.
@@ -121,6 +122,8 @@ pub struct NodeData {
     /// The time before which the node does not start, because it lost its state file.
     pub(super) down_until: u64,
     pub(super) seen: InputEvents,
+    /// The frames that the guardian of the dead process sends.
+    pub(super) last_frames: Option<LastFrames>,
 }
 
 /// The events of a state machine during one input.
@@ -162,6 +165,7 @@ impl NodeData {
             lease: None,
             down_until: 0,
             seen: InputEvents::default(),
+            last_frames: None,
         }
     }
 }

@@ -194,7 +194,12 @@ declare_faults! {
         /// Continues the process.
         Resume[node],
         /// Kills the process.
-        Crash[node] => Self::Start { node },
+        Crash[node] {
+            /// The time after which the guardian of the process sends its last frames. Without this time, the guardian
+            /// dies too.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            guardian_us: Option<u64>,
+        } => Self::Start { node },
         /// Kills the process and deletes its state file.
         Forget[node] => Self::Start { node },
         /// Starts a dead process.

@@ -63,4 +63,5 @@ kinds! {
     Survey "survey" "Nodes ask all members for reports, and have them measure each other.",
     Keys(Keys) "keys" "Nodes get keys, and replace them, one node after another.",
     Attack(Attack) "attack" "A host without a key attacks nodes that require signatures.",
+    Guardian "guardian" "After a crash, the guardian of the process sends its last frames.",
 }

@@ -56,6 +56,8 @@ pub enum Lab2Event {
     Confirm(u32, u32),
     /// A program of a node, with this session, has done its work under a named lock.
     LockWork(u32, u64),
+    /// The guardian of a node sends the next of the last frames.
+    LastFrame(u32),
 }
 
 /// The state of the whole ring, its checks and counters.
@@ -391,6 +393,7 @@ impl<M: Inspect> System for Lab2System<M> {
             Lab2Event::Done(at, job) => sim.finish_work(index(at), job),
             Lab2Event::Confirm(at, job) => sim.ask_members(index(at), job),
             Lab2Event::LockWork(at, session) => sim.finish_lock(index(at), session),
+            Lab2Event::LastFrame(at) => sim.send_last_frame(index(at)),
             Lab2Event::JobRun(at, job_run) => sim.step_job_run(index(at), job_run),
         }
     }

@@ -320,7 +320,14 @@ fn an_owner_reports_a_preferred_member_that_does_not_take_the_token() {
     sim.start_all();
     sim.run(20_000 * MS);
     assert_eq!(sim.owner(), Some(1));
-    after(&mut sim, &Fault::Crash { node: 1 }, 2_000);
+    after(
+        &mut sim,
+        &Fault::Crash {
+            node: 1,
+            guardian_us: None,
+        },
+        2_000,
+    );
     let slow = |turn_us| Fault::Slow { node: 1, turn_us };
     sim.act(&slow(100_000));
     after(&mut sim, &Fault::Start { node: 1 }, 60_000);
