@@ -2,12 +2,13 @@
 
 use std::io;
 use std::mem;
+use std::rc::Rc;
 use std::time::Duration;
 
 use ring_control::NodeName;
 use ring_host::trust::Trust;
 use ring_host::{LastFailure, WorkBudget};
-use ring_process::{Holder, LockError};
+use ring_process::{Holder, LockError, SharedRecord};
 use ring_proto::LinkState;
 use ring_proto::time::Instant;
 use ring_runtime::clock;
@@ -16,6 +17,7 @@ use ring_runtime::net::{Interface, InterfaceWatch, OpenError, PacketSocket, riva
 use ring_trust::TRAILER_LEN;
 use tracing::{info, warn};
 
+use super::guardian::GuardedSocket;
 use crate::system::Error;
 use crate::system::lab2::events;
 
@@ -74,7 +76,7 @@ impl LinkChange {
 }
 
 /// The link of the state machine.
-pub(super) type Link = Authenticated<Option<PacketSocket>>;
+pub(super) type Link = Authenticated<GuardedSocket>;
 
 /// The interface, its watch and its socket.
 #[derive(Debug)]
@@ -100,7 +102,8 @@ pub(super) struct Attachment {
 
 impl Attachment {
     /// Finds the interface, and checks that a packet socket can be opened on it. The check works even if the interface
-    /// is down. The link counts as lost until the first [`poll_change`](Self::poll_change).
+    /// is down. The link counts as lost until the first [`poll_change`](Self::poll_change). `record` has the last frames
+    /// of the node, which the link withdraws before it sends a frame.
     ///
     /// # Errors
     /// Fails if there is no such interface, if it is not Ethernet, or if the process has no permission.
@@ -108,6 +111,7 @@ impl Attachment {
         name: &str,
         ethertype: u16,
         trust: &Trust,
+        record: Rc<SharedRecord>,
     ) -> Result<Self, ring_host::Error> {
         let watch =
             InterfaceWatch::new().map_err(ring_host::Error::system("watch the interfaces"))?;
@@ -128,7 +132,7 @@ impl Attachment {
             name: name.to_owned(),
             ethertype,
             watch,
-            link: Link::new(None, signer),
+            link: Link::new(GuardedSocket::new(record), signer),
             interface,
             loss: Some(LinkLoss::Broken),
             earlier_drops: 0,
@@ -162,7 +166,7 @@ impl Attachment {
 
     /// Returns the socket; `None` while the link is lost.
     pub(super) fn socket(&self) -> Option<&PacketSocket> {
-        self.link.link().as_ref()
+        self.link.link().socket.as_ref()
     }
 
     /// Returns the link of the machine; `None` while it is lost.
@@ -226,7 +230,7 @@ impl Attachment {
     /// Returns the number of frames that the kernel dropped because this process took them too late.
     pub(super) fn kernel_drops(&mut self) -> u64 {
         // An error is ignored: if the socket is broken, the next receive shows it.
-        let socket = self.link.link_mut().as_mut();
+        let socket = self.link.link_mut().socket.as_mut();
         let current = socket.map_or(0, |socket| socket.kernel_drops().unwrap_or(0));
         self.earlier_drops + current
     }
@@ -344,7 +348,7 @@ impl Attachment {
                 if let Some(signer) = self.link.signer_mut() {
                     signer.set_addressing(addressing);
                 }
-                *self.link.link_mut() = Some(socket);
+                self.link.link_mut().socket = Some(socket);
                 self.loss = None;
                 self.last_failure.clear();
                 Some(LinkChange::Opened(self.up("is up:")))
@@ -382,7 +386,7 @@ impl Attachment {
 
     fn lose(&mut self, loss: LinkLoss) {
         self.earlier_drops = self.kernel_drops();
-        *self.link.link_mut() = None;
+        self.link.link_mut().socket = None;
         self.loss = Some(loss);
     }
 

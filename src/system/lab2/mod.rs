@@ -6,6 +6,7 @@ mod attachment;
 mod condition;
 mod events;
 mod grades;
+mod guardian;
 mod health;
 mod history;
 mod hook_change;

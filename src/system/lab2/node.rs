@@ -12,7 +12,6 @@ use ring_host::{
     Answer, Error, LateLimits, NETWORK, NoTask, Reload, SYSTEM, Server, ShutDown, System,
 };
 use ring_process::Client;
-use ring_process::RingLock;
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, HostReport, Lab2, SurveyRequest};
 use ring_proto::time::{Instant, Now};
@@ -24,12 +23,12 @@ use tracing::info;
 
 use super::attachment::{Link, LinkChange};
 use super::condition::Condition;
+use super::guardian::GuardedStore;
 use super::hook_change::Change;
 use super::node_environment::{AllObservers, NodeEnvironment};
 use super::other_holds::OtherHolds;
 use super::service::Service;
 use super::start::constant_changes;
-use super::state_file::StateFile;
 use super::survey::host_report;
 use super::{reload, report};
 use crate::system::lab2::events;
@@ -41,23 +40,20 @@ pub(super) struct Node {
     service: Service,
     hooks: Hooks<Change>,
     other_holds: OtherHolds,
-    _lock: RingLock,
 }
 
 impl Node {
-    /// Creates a node that owns the `lock` file of the ring.
+    /// Creates a node.
     pub(super) fn new(
         environment: NodeEnvironment,
         service: Service,
         hooks: Hooks<Change>,
-        lock: RingLock,
     ) -> Self {
         Self {
             environment,
             service,
             hooks,
             other_holds: OtherHolds::default(),
-            _lock: lock,
         }
     }
 
@@ -75,13 +71,13 @@ impl Node {
 impl System for Node {
     type Machine = Recorded<Lab2>;
     type Link = Link;
-    type Store = StateFile;
+    type Store = GuardedStore;
     type Observer = AllObservers;
     type Task = NoTask<Command>;
     type Request = RingRequest;
     type Condition = Condition;
 
-    fn environment(&mut self) -> Environment<'_, Link, StateFile, AllObservers> {
+    fn environment(&mut self) -> Environment<'_, Link, GuardedStore, AllObservers> {
         self.environment.environment()
     }
 
@@ -157,6 +153,8 @@ impl System for Node {
             service,
             ..
         } = self;
+        // A client may rely on the answer, even if the daemon dies directly after it.
+        environment.guardian.withdraw();
         let history = &environment.all_observers.history;
         let latest = history.recent().latest();
         let reaction = service.answer(now, client, request, descriptors, machine, history);
@@ -171,6 +169,7 @@ impl System for Node {
         server: &mut Server,
         machine: &Recorded<Lab2>,
     ) -> Option<Command> {
+        self.environment.guardian.withdraw();
         if machine.wants_report() {
             let report = self.host_report(now, machine);
             return Some(Command::Report(Box::new(report)));
@@ -219,6 +218,7 @@ impl System for Node {
         let problem = self.environment.all_observers.problem.take();
         self.service
             .write_recording(now.monotonic, problem, machine);
+        self.environment.prepare_last_frames(machine);
         machine.end_iteration();
     }
 
@@ -277,7 +277,7 @@ impl System for Node {
     }
 
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool) {
-        warn_unless_synced(self.environment.store.sync());
+        warn_unless_synced(self.environment.store.file.sync());
         // A slow disk must not delay the last hook.
         self.hooks
             .finish(now, &self.environment.all_observers.history, &mut *is_over);

@@ -13,13 +13,13 @@ use ring_runtime::driver::{Environment, Observe};
 
 use super::Options;
 use super::attachment::{Attachment, Link};
+use super::guardian::{GuardedStore, Guardian};
 use super::health::{NodeFacts, verdict};
 use super::history::History;
 use super::member_addresses::MemberAddresses;
 use super::named_locks::session_of;
 use super::recordings::Cause;
 use super::service::Service;
-use super::state_file::StateFile;
 use super::status::status;
 use crate::system::lab2::observe::Observers;
 use crate::system::lab2::troubles;
@@ -30,7 +30,8 @@ pub(super) struct NodeEnvironment {
     pub configured: Configured<Options>,
     pub started: Now,
     pub attachment: Attachment,
-    pub store: StateFile,
+    pub store: GuardedStore,
+    pub guardian: Guardian,
     pub all_observers: AllObservers,
     pub health: NodeHealth,
     pub refused_messages: RefusedMessages<MacAddr>,
@@ -56,7 +57,7 @@ impl NodeEnvironment {
     }
 
     fn is_stored(&self, machine: &Lab2) -> bool {
-        machine.is_stored() && self.store.is_in_place()
+        machine.is_stored() && self.store.file.is_in_place()
     }
 
     /// Returns the verdict of the status.
@@ -68,6 +69,7 @@ impl NodeEnvironment {
         let refused = self.refused_messages.finding();
         let around = self
             .store
+            .file
             .findings()
             .chain(clock)
             .chain(interface)
@@ -90,6 +92,7 @@ impl NodeEnvironment {
             started: _,
             attachment,
             store,
+            guardian: _,
             all_observers,
             health,
             refused_messages,
@@ -97,14 +100,21 @@ impl NodeEnvironment {
         } = self;
         refused_messages.update(now.monotonic, attachment.signer());
         health.update_drops(attachment.kernel_drops());
+        let store = &mut store.file;
         store.check_place();
         let failures = store.take_failures();
         write_warnings.on_failures(now.monotonic, store.path(), failures);
         health.check_clock(|event, text| all_observers.history.add_problem(now, event, text));
     }
 
+    /// Gives the guardian the last frames of the node.
+    pub(super) fn prepare_last_frames(&mut self, machine: &Lab2) {
+        self.guardian
+            .prepare(machine, &self.attachment, &mut self.store);
+    }
+
     /// Returns the parts that the driver needs.
-    pub(super) fn environment(&mut self) -> Environment<'_, Link, StateFile, AllObservers> {
+    pub(super) fn environment(&mut self) -> Environment<'_, Link, GuardedStore, AllObservers> {
         Environment {
             link: self.attachment.link(),
             store: &mut self.store,

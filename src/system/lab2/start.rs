@@ -1,6 +1,7 @@
 //! Starts a node.
 
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use ring_codec::lab2::Version;
@@ -10,8 +11,9 @@ use ring_host::hooks::{self, HookSources, Hooks};
 use ring_host::trust::RefusedMessages;
 use ring_host::{Host, NodeHealth, readable_directories};
 use ring_process::sandbox::{Files, Sandbox};
-use ring_process::{LockError, RingLock, capabilities};
+use ring_process::{LockError, RingLock, SharedRecord, capabilities};
 use ring_proto::lab2::{Constants, Lab2};
+use ring_proto::time::Now;
 use ring_recording::Recorded;
 use ring_runtime::driver::Driver;
 use ring_runtime::{BusyPoll, BusyPollWork, clock, random};
@@ -20,6 +22,7 @@ use tracing::{info, warn};
 
 use super::Options;
 use super::attachment::Attachment;
+use super::guardian::{GuardedStore, Guardian};
 use super::history::History;
 use super::member_addresses::{MemberAddresses, read_host_name};
 use super::minimum_times::MinimumTimes;
@@ -59,7 +62,14 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         .keys
         .trust()
         .map_err(|error| ring_host::Error::Usage(error.to_string()))?;
-    let attachment = Attachment::open(&options.interface, constants.ethertype, &trust)?;
+    let record = SharedRecord::new().map(Rc::new);
+    let record = record.map_err(ring_host::Error::system("share memory with the guardian"))?;
+    let attachment = Attachment::open(
+        &options.interface,
+        constants.ethertype,
+        &trust,
+        Rc::clone(&record),
+    )?;
     let minimum_times = MinimumTimes::measure(attachment.interface());
     let check = minimum_times.check(&options.interface, &constants);
     check.map_err(ring_host::Error::Usage)?;
@@ -72,6 +82,10 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     let control = options.control_path();
     let recent = control.with_extension("recent");
     let (mut store, found) = StateFile::open(&options.state_dir, &ring, recent)?;
+    // While the process has a single thread, and all its permissions.
+    let sandbox = sandbox(&configured, &lock);
+    let guardian = Guardian::start(Rc::clone(&record), lock);
+    let guardian = guardian.map_err(ring_host::Error::system("start the guardian"))?;
     let host = Host::start(
         PROGRAM,
         ring.clone(),
@@ -79,18 +93,9 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
         Some(options.state_dir.clone()),
-        sandbox(&configured, &lock),
+        sandbox,
     )?;
-    let all_observers = AllObservers {
-        observers: Observers {
-            tally: new_tally(options),
-            log: Log::new(options.verbose, constants.waiter_timeout()),
-        },
-        member_addresses: MemberAddresses::default(),
-        history: History::new(host.start_time()),
-        session_events: Vec::new(),
-        problem: None,
-    };
+    let all_observers = new_observers(options, &constants, host.start_time());
     let host_name = read_host_name(attachment.interface().mac);
     log_start(options, &constants, &attachment, &store);
     trust.log(false);
@@ -131,7 +136,8 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         configured,
         started: host.start_time(),
         attachment,
-        store,
+        store: GuardedStore::new(record, store),
+        guardian,
         all_observers,
         health: NodeHealth::new(PROGRAM, "frames"),
         refused_messages: RefusedMessages::default(),
@@ -139,8 +145,21 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
             "the ring continues without this node, which owns nothing until it can write the file",
         ),
     };
-    let node = Node::new(node_environment, service, hooks, lock);
+    let node = Node::new(node_environment, service, hooks);
     host.run(Driver::new(machine), node)
+}
+
+fn new_observers(options: &Options, constants: &Constants, started: Now) -> AllObservers {
+    AllObservers {
+        observers: Observers {
+            tally: new_tally(options),
+            log: Log::new(options.verbose, constants.waiter_timeout()),
+        },
+        member_addresses: MemberAddresses::default(),
+        history: History::new(started),
+        session_events: Vec::new(),
+        problem: None,
+    }
 }
 
 /// Creates the counters. The counters of polling exist only if the daemon may poll.

@@ -210,6 +210,12 @@ impl Rig {
         self.daemons[place].kill()
     }
 
+    /// Kills a daemon, but not its guardian.
+    pub fn crash(&mut self, place: usize) -> Result<()> {
+        self.killed.insert(place);
+        self.daemons[place].crash()
+    }
+
     pub fn restart(&mut self, place: usize) -> Result<()> {
         self.killed.remove(&place);
         self.daemons[place].start()

@@ -185,8 +185,13 @@ impl RunState<'_> {
         rig.note_exits(self.journal)?;
         let statuses = rig.statuses()?;
         self.journal.note(Event::Statuses { statuses })?;
-        for _ in 0..cycle.crashes {
-            self.kill_owner(rig)?;
+        for crash in 0..cycle.crashes {
+            let end = if crash % 2 == 0 {
+                Rig::kill
+            } else {
+                Rig::crash
+            };
+            self.end_owner(rig, end)?;
         }
         rig.note_exits(self.journal)?;
         self.journal.note(Event::CalmEnd)?;
@@ -197,8 +202,8 @@ impl RunState<'_> {
         Ok(())
     }
 
-    /// Kills a daemon that has just claimed the token, and waits for a successor.
-    fn kill_owner(&self, rig: &mut Rig) -> Result<()> {
+    /// Ends a daemon that has just claimed the token, and waits for a successor. `end` decides about its guardian.
+    fn end_owner(&self, rig: &mut Rig, end: fn(&mut Rig, usize) -> Result<()>) -> Result<()> {
         let segment = Arc::clone(&rig.segment);
         let capture = segment.capture();
         let is_daemons = |seen: &ring_segment::Seen| seen.port < DAEMONS && is_claim(seen);
@@ -210,7 +215,7 @@ impl RunState<'_> {
         };
         let (mark, victim) = (capture.mark(), owner.port);
         self.journal.note(Event::Crash { station: victim })?;
-        rig.kill(victim)?;
+        end(rig, victim)?;
         let timing = &self.options.timing;
         let chain: Option<(MacAddr, u32)> = owner.message.token().map(|token| token.chain());
         let successor = |seen: &ring_segment::Seen| {

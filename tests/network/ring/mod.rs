@@ -2,6 +2,7 @@
 
 mod faults;
 mod formation;
+mod guardian;
 mod loss;
 mod polling;
 
@@ -11,6 +12,7 @@ pub(crate) fn tests() -> Vec<Test> {
     [
         formation::tests(),
         faults::tests(),
+        guardian::tests(),
         loss::tests(),
         polling::tests(),
     ]

@@ -22,7 +22,7 @@ use crate::limit::WAIT_LIMIT;
 use crate::lines::Lines;
 use crate::node::Node;
 use crate::runner::cpu_starvation;
-use crate::stalls;
+use crate::{proc, stalls};
 
 /// Interval between two checks for the end of a process or for its status. Both checks are cheap.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -296,8 +296,26 @@ impl Daemon {
         Ok(())
     }
 
-    /// Kills the daemon with SIGKILL, and waits until it has ended.
+    /// Kills the daemon and its guardian with SIGKILL, like the end of their machine. Waits until the daemon has ended.
     pub fn kill(&mut self) -> Result<()> {
+        self.kill_guardian()?;
+        self.crash()
+    }
+
+    /// Kills the guardian with SIGKILL, if the daemon has a guardian.
+    pub fn kill_guardian(&self) -> Result<()> {
+        let Some(daemon) = &self.child else {
+            return Ok(());
+        };
+        let daemon = Pid::from_raw(i32::try_from(daemon.id())?);
+        if let Some(guardian) = proc::child(daemon, "ringd-guardian")? {
+            kill(guardian, Signal::SIGKILL).context("cannot kill the guardian")?;
+        }
+        Ok(())
+    }
+
+    /// Kills only the daemon with SIGKILL, and waits until it has ended.
+    pub fn crash(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
             stalls::unregister(child.id());
             cpu_starvation::record_wait(child.id());

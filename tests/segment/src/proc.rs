@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use nix::unistd::{SysconfVar, sysconf};
+use nix::unistd::{Pid, SysconfVar, sysconf};
 
 /// Returns the CPU time of a process: the sum of user and system time.
 pub fn cpu_time(process: impl Display) -> Result<Duration> {
@@ -30,6 +30,23 @@ pub fn status_field(process: impl Display, name: &str) -> Result<u64> {
     let value = status.lines().find_map(|line| line.strip_prefix(name));
     let number = value.and_then(|value| value.split_whitespace().next());
     Ok(number.with_context(|| format!("no {name}"))?.parse()?)
+}
+
+/// Returns the process with this name that the process `parent` has started; `None` if there is no such process.
+pub fn child(parent: Pid, name: &str) -> Result<Option<Pid>> {
+    for entry in fs::read_dir("/proc").context("cannot list processes")? {
+        let file_name = entry?.file_name();
+        let Some(pid) = file_name.to_str().and_then(|text| text.parse().ok()) else {
+            continue;
+        };
+        // The process may have ended meanwhile.
+        let is_named = fs::read_to_string(format!("/proc/{pid}/comm"))
+            .is_ok_and(|comm| comm.trim_end() == name);
+        if is_named && stat_field::<i32>(pid, 4).is_ok_and(|it| it == parent.as_raw()) {
+            return Ok(Some(Pid::from_raw(pid)));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns field `number` of `/proc/PROCESS/stat`. Fields count from 1, as in proc(5).

@@ -16,7 +16,7 @@ mod udp;
 mod watch;
 
 pub use interface::{Address, Interface};
-pub use packet::{OpenError, PacketSocket};
+pub use packet::{FrameSender, OpenError, PacketSocket};
 pub use rival::rival_socket_user;
 pub use tcp::{TcpConnection, TcpNetwork, TcpOptions};
 pub use udp::{UdpLink, UdpOptions};

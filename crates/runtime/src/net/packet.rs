@@ -8,8 +8,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::sys::socket::{
-    AddressFamily, LinkAddr, SockFlag, SockType, SockaddrLike, bind, getsockopt, setsockopt,
-    socket,
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrLike, bind, getsockopt, sendto,
+    setsockopt, socket,
     sockopt::{Priority, SocketError},
 };
 use ring_proto::time::Now;
@@ -133,6 +133,39 @@ impl PacketSocket {
     }
 }
 
+/// A packet socket that only sends. It receives no frames, so other processes do not take it for a node.
+#[derive(Debug)]
+pub struct FrameSender(OwnedFd);
+
+impl FrameSender {
+    /// Opens a socket.
+    ///
+    /// # Errors
+    /// Fails if the process has no permission, or has too many files open.
+    pub fn open() -> io::Result<Self> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
+        prioritize(&socket)?;
+        Ok(Self(socket))
+    }
+
+    /// Sends a frame on the interface with this index.
+    ///
+    /// # Errors
+    /// Fails if the interface does not exist, is down, or has a full queue.
+    pub fn send(&self, index: u32, frame: &[u8]) -> io::Result<()> {
+        let address = address(index, 0)?;
+        sendto(self.0.as_raw_fd(), frame, &address, MsgFlags::empty())?;
+        Ok(())
+    }
+}
+
+impl AsFd for FrameSender {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 /// Opens and binds a socket. Sets every option before the socket is bound. An unbound socket receives no frames, so no
 /// frame can arrive before the filter is set.
 fn open_bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> {
@@ -145,12 +178,17 @@ fn open_bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> 
     filter::attach(&socket, index)?;
     // The kernel shows outgoing frames only to sockets for all EtherTypes. The option is an additional precaution.
     setsockopt(&socket, options::IgnoreOutgoing, &true)?;
-    // Kernels before 6.0 require CAP_NET_ADMIN for this priority, and the daemon does not have that capability.
-    setsockopt(&socket, Priority, &CONTROL_PRIORITY)
-        .or_else(|_| setsockopt(&socket, Priority, &INTERACTIVE_PRIORITY))?;
+    prioritize(&socket)?;
     let ring = ReceiveRing::new(&socket)?;
     bind(socket.as_raw_fd(), &address(index, ethertype)?)?;
     Ok((socket, ring))
+}
+
+/// Lets the frames of a socket leave before other frames of the host.
+fn prioritize(socket: &OwnedFd) -> nix::Result<()> {
+    // Kernels before 6.0 require CAP_NET_ADMIN for this priority, and the daemon does not have that capability.
+    setsockopt(socket, Priority, &CONTROL_PRIORITY)
+        .or_else(|_| setsockopt(socket, Priority, &INTERACTIVE_PRIORITY))
 }
 
 /// Makes the address for frames of `ethertype` on the interface with this index.

@@ -1,0 +1,50 @@
+//! The guardian's process.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use ring_process::capabilities::CapabilitySet;
+use ring_process::sandbox::{Files, Sandbox};
+use ring_process::{RingLock, SharedRecord, helper};
+use ring_runtime::net::FrameSender;
+use ring_runtime::{clock, nice};
+
+use super::testament::Testament;
+
+/// Starts the process. It keeps the lock of the ring until it ends, so that no new daemon starts before it has sent its
+/// frames.
+pub(super) fn start(record: &SharedRecord, lock: &RingLock) -> io::Result<UnixStream> {
+    let sender = FrameSender::open()?;
+    let kept = [lock.as_fd(), sender.as_fd()];
+    helper::start_survivor(c"ringd-guardian", &kept, |daemon_end| {
+        // Without the permission for a higher priority, the guardian of a busy machine is later.
+        let _ = nice::raise_priority(nice::URGENT_NICE);
+        let sandbox = Sandbox {
+            capabilities: CapabilitySet::empty(),
+            address_families: &[libc::AF_UNIX],
+            files: Files::default(),
+        };
+        if sandbox.enter().is_ok() {
+            // The thread that ended is the loop. No other thread sends frames.
+            daemon_end.wait();
+            send_last_frames(record, &sender);
+        }
+    })
+}
+
+fn send_last_frames(record: &SharedRecord, sender: &FrameSender) {
+    let Some(bytes) = record.read() else { return };
+    let Some(mut testament) = Testament::decode(&bytes) else {
+        return;
+    };
+    let interface = testament.interface;
+    // If the interface sends nothing, the members notice the silence.
+    let send = |frame: &[u8]| drop(sender.send(interface, frame));
+    while let Some((frame, pause)) = testament.next_offer(clock::now().monotonic) {
+        send(&frame);
+        thread::sleep(pause);
+    }
+    send(&testament.leaving(clock::now().monotonic));
+}
