@@ -102,8 +102,8 @@ pub(super) struct Attachment {
 
 impl Attachment {
     /// Finds the interface, and checks that a packet socket can be opened on it. The check works even if the interface
-    /// is down. The link counts as lost until the first [`poll_change`](Self::poll_change). `record` has the last frames
-    /// of the node, which the link withdraws before it sends a frame.
+    /// is down. The link counts as lost until the first [`poll_change`](Self::poll_change). `record` has the last
+    /// frames of the node, which the link withdraws before it sends a frame.
     ///
     /// # Errors
     /// Fails if there is no such interface, if it is not Ethernet, or if the process has no permission.

@@ -42,8 +42,8 @@ pub(super) struct Guardian {
 }
 
 impl Guardian {
-    /// Starts the guardian. The daemon must have a single thread, and this thread must run the loop. While the guardian works, no other daemon can lock
-    /// the ring.
+    /// Starts the guardian. The daemon must have a single thread, and this thread must run the loop. While the guardian
+    /// works, no other daemon can lock the ring.
     ///
     /// # Errors
     /// Fails if the process has too many files open, or if the system has too many processes.
@@ -113,7 +113,8 @@ impl Guardian {
 impl Drop for Guardian {
     fn drop(&mut self) {
         if thread::panicking() {
-            // The guardian acts for the daemon now, and keeps the lock until it ends. The drop of the lock would end it.
+            // The guardian acts for the daemon now, and keeps the lock until it ends. The drop of the lock would
+            // unlock it.
             mem::forget(self.lock.take());
         } else {
             self.withdraw();

@@ -108,8 +108,8 @@ impl RecentState {
     }
 }
 
-/// Joins two states of one node. Each token number is used only once, and a known token is replaced only by a stronger
-/// token, so each part has its own newest value.
+/// Joins two states of one node. The newest number of a token is the largest, and the newest known token is the
+/// strongest.
 pub(super) fn join(one: StoredState, other: StoredState) -> StoredState {
     let known = match (one.known, other.known) {
         (Some(one), Some(other)) if other.is_stronger_than(&one) => Some(other),
