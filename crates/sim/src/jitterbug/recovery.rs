@@ -163,7 +163,17 @@ impl World {
         };
         let counters = &mut self.system.stats.counters;
         counters.led_after = counters.led_after.max(Some(elapsed));
-        self.await_equal_lists(2 * round, elapsed)
+        let limit = 2 * round + self.extra_time_for_penalties(bounds, round);
+        self.await_equal_lists(limit, elapsed)
+    }
+
+    /// Returns the additional time until all lists are equal, if leaders skip a live node because of its penalties.
+    fn extra_time_for_penalties(&mut self, bounds: &Bounds, round: Duration) -> Duration {
+        if !self.skips_live_node() {
+            return Duration::ZERO;
+        }
+        self.system.checks.findings.excuse(Excuse::Skipped);
+        bounds.replacement_time() + 2 * round
     }
 
     fn await_equal_lists(&mut self, limit: Duration, before: Duration) -> bool {
@@ -248,11 +258,8 @@ impl World {
             return self.report(Rule::Merged, what);
         }
         let round = bounds.rotation_time(live.len(), self.dead_entries());
-        let mut limit = (2 * round).saturating_sub(waited);
-        if self.skips_live_node() {
-            self.system.checks.findings.excuse(Excuse::Skipped);
-            limit += bounds.replacement_time() + 2 * round;
-        }
+        let limit =
+            (2 * round).saturating_sub(waited) + self.extra_time_for_penalties(bounds, round);
         if self.await_equal_lists(limit + RESEND_INTERVAL, Duration::ZERO) {
             self.await_all_lead(bounds, Rule::Leads);
         }

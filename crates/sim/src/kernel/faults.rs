@@ -235,8 +235,9 @@ impl<S: System> Simulation<S> {
         });
         self.network.cuts.clear();
         self.network.captures = false;
-        if let Some(recordings) = &mut self.recordings {
-            recordings.streams.end();
+        let recordings = self.recordings.as_mut();
+        for pipe in recordings.map_or_else(Vec::new, |it| it.streams.end()) {
+            self.reset_both_ends(pipe);
         }
         self.part(&[]);
     }

@@ -1,6 +1,7 @@
 //! The attacks of a host without a key on connections.
 
 use std::collections::VecDeque;
+use std::mem;
 
 use super::kinds::FaultEffect;
 use super::rng::Rng;
@@ -30,6 +31,8 @@ pub(super) struct StreamAttacks {
     answers: u32,
     /// The number of pieces of data that the attacker will change.
     changes: u32,
+    /// The connections that the attacker answered or changed.
+    touched: Vec<usize>,
     /// Whether the faults are over. The attacker then no longer breaks connections of nodes.
     is_over: bool,
 }
@@ -64,10 +67,12 @@ impl StreamAttacks {
         picked.map_or_else(Vec::new, |it| it.sides[side].clone())
     }
 
-    /// Ends the attacks on connections between nodes.
-    pub(super) const fn end(&mut self) {
+    /// Ends the attacks on connections between nodes. Returns the connections that the attacker answered or changed. A
+    /// node may notice a changed length only much later.
+    pub(super) fn end(&mut self) -> Vec<usize> {
         (self.answers, self.changes) = (0, 0);
         self.is_over = true;
+        mem::take(&mut self.touched)
     }
 }
 
@@ -146,6 +151,7 @@ impl<S: System> Simulation<S> {
         let says = self.draw_stream([from, to], 1);
         if let Some(attacks) = self.stream_attacks() {
             attacks.answers -= 1;
+            attacks.touched.push(pipe);
         }
         {
             let end = &mut self.fabric.borrow_mut().pipes[pipe].ends[1];
@@ -176,6 +182,7 @@ impl<S: System> Simulation<S> {
             return;
         }
         recordings.streams.changes -= 1;
+        recordings.streams.touched.push(pipe);
         match self.rng.below(4) {
             0 | 1 => flip_bit(&mut self.rng, bytes),
             2 => {

@@ -311,7 +311,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    fn reset_both_ends(&mut self, pipe: usize) {
+    pub(super) fn reset_both_ends(&mut self, pipe: usize) {
         self.fabric.borrow_mut().pipes[pipe].broken = true;
         let now = self.now;
         self.send(now, Step::Reset(pipe, 0));

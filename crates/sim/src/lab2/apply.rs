@@ -39,7 +39,7 @@ impl<M: Inspect> World<M> {
         }
         let (least, spread) = schedule.latency_us;
         sim.network = Network::new((least * NANOS_PER_MICRO, spread * NANOS_PER_MICRO));
-        sim.system.orderly = is_orderly(&schedule.actions);
+        sim.system.orderly = is_orderly(schedule);
         let is_replay = |fault: &Fault| matches!(fault, Fault::Replay { .. });
         sim.network.captures = schedule.actions.iter().any(|act| is_replay(&act.fault));
         sim.set_first_keys(&schedule.keys);

@@ -7,12 +7,12 @@
 use super::Inspect;
 use super::node::{AppClaim, NodeData};
 use super::outcome::Rule;
-use super::schedule::{Action, Fault};
+use super::schedule::{Action, Fault, Schedule};
 use super::system::World;
 
-/// Whether no action of this schedule makes a lease void.
-pub(super) fn is_orderly(plan: &[Action]) -> bool {
-    plan.iter().all(|action| {
+/// Whether nothing in this schedule makes a lease void. A lasting fault loses or delays acknowledgements.
+pub(super) fn is_orderly(schedule: &Schedule) -> bool {
+    let is_harmless = |action: &Action| {
         matches!(
             action.fault,
             Fault::Constants { .. }
@@ -29,7 +29,8 @@ pub(super) fn is_orderly(plan: &[Action]) -> bool {
                 | Fault::HoldAgain { .. }
                 | Fault::Address { .. }
         )
-    })
+    };
+    schedule.lasting.is_none() && schedule.actions.iter().all(is_harmless)
 }
 
 impl<M: Inspect> World<M> {

@@ -128,7 +128,7 @@ flaws! {
         Rule::Update
     );
     revoke_answered DetectingRun::Checker("datagrams are lost and duplicated", "did not get the token");
-    sessions_end_early DetectingRun::Seeds("all", 13, Rule::Exclusion);
+    sessions_end_early DetectingRun::Seeds("all", 85, Rule::Exclusion);
     survey_ends_early DetectingRun::Checker("the server of a held token crashes", "do not share it");
     transfer_of_any_configuration DetectingRun::Seeds("reorder,duplicate,run", 100, Rule::Served);
     update_lost_in_return

@@ -16,4 +16,5 @@ schedules! {
     one_of_two_tokens_that_follow_one_another_goes_no_further,
     proof_from_before_the_cut_counts_for_a_loss_before_it,
     who_wants_a_token_looks_at_the_beat_before_it_claims,
+    a_changed_length_is_noticed_only_later,
 }

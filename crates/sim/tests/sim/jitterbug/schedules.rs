@@ -26,4 +26,5 @@ schedules! {
     what_a_stranger_said_in_a_silent_nodes_name_counts_for_a_time,
     what_a_stranger_said_of_a_lease_lived_on,
     a_broadcast_is_repeated_from_a_wrong_address,
+    a_node_is_skipped_for_a_while_after_an_attack,
 }

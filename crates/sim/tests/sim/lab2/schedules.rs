@@ -84,5 +84,6 @@ schedules! {
     a_lock_counts_with_the_quorum_of_its_grant,
     twins_with_keys_do_not_challenge_each_other_for_ever,
     a_record_of_an_old_address_ends_by_silence,
+    a_member_whose_acknowledgements_are_never_heard_owns_beside_another,
     members_that_gave_up_requests_cost_a_second_round,
 }
