@@ -66,8 +66,10 @@ impl Daemon {
         Ok(Self { process, folder })
     }
 
+    /// Kills the daemon and its guardian, like the end of their machine.
     #[allow(dead_code, reason = "not every benchmark kills daemons")]
     pub(crate) fn kill(&mut self) -> Result<()> {
+        ring_segment::kill_guardian(self.process.id())?;
         self.process.kill()?;
         self.process.wait()?;
         Ok(())

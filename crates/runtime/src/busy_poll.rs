@@ -240,6 +240,7 @@ mod tests {
     fn with_auto_the_loop_polls_while_requests_follow_each_other() {
         let quick = AUTO_BEGINS_WITHIN / 2;
         let mut polling = BusyPolling::new(BusyPoll::Auto);
+        polling.on_ready(REQUEST, START);
         let last = repeat(&mut polling, REQUEST, START, quick);
         assert_eq!(polling.until(), Some(last + AUTO_DURATION));
         polling.on_looked_at_others(last);

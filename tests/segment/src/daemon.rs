@@ -194,6 +194,15 @@ pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
     value.with_context(|| format!("{answer} instead of {kind}"))
 }
 
+/// Kills the guardian of the daemon with this process id with SIGKILL, if the daemon has a guardian.
+pub fn kill_guardian(daemon: u32) -> Result<()> {
+    let daemon = Pid::from_raw(i32::try_from(daemon)?);
+    if let Some(guardian) = proc::child(daemon, "ringd-guardian")? {
+        kill(guardian, Signal::SIGKILL).context("cannot kill the guardian")?;
+    }
+    Ok(())
+}
+
 /// A started daemon. It is killed on drop.
 #[derive(Debug)]
 pub struct Daemon {
@@ -307,11 +316,7 @@ impl Daemon {
         let Some(daemon) = &self.child else {
             return Ok(());
         };
-        let daemon = Pid::from_raw(i32::try_from(daemon.id())?);
-        if let Some(guardian) = proc::child(daemon, "ringd-guardian")? {
-            kill(guardian, Signal::SIGKILL).context("cannot kill the guardian")?;
-        }
-        Ok(())
+        kill_guardian(daemon.id())
     }
 
     /// Kills only the daemon with SIGKILL, and waits until it has ended.

@@ -97,7 +97,7 @@ pub use capture::Capture;
 pub use cases::{Case, side_by_side};
 pub use clock::{now, start as epoch};
 pub use container::Container;
-pub use daemon::{Binaries, Daemon, Ringd, ask};
+pub use daemon::{Binaries, Daemon, Ringd, ask, kill_guardian};
 pub use disk::SmallDisk;
 pub use eavesdropper::Eavesdropper;
 pub use fastrand::Rng;
