@@ -20,7 +20,7 @@ use ring_segment::{
 /// Measure how long it takes until another machine owns the token.
 #[derive(Debug, Parser)]
 struct Options {
-    /// Number of ends of each kind.
+    /// Number of measurements of each kind of end.
     #[arg(long, default_value_t = 20)]
     rounds: usize,
     /// Cargo passes this option to benchmarks.

@@ -39,7 +39,7 @@ pub use message::{
     NoRequest, PROTOCOL_VERSION, Pending, Reply, Request, SystemRequest, TokenData, Version,
 };
 pub use message_ids::{MESSAGE_IDS, message_id};
-pub use name::{NodeName, monitor_socket_path, older_history_path};
+pub use name::{NodeName, monitor_socket_path, older_history_path, recent_state_path};
 pub use raw_json::RawJson;
 pub use right::Right;
 pub use status::{NodeStatus, Percentiles};

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 const CONTROL_SUFFIX: &str = ".sock";
 /// The end of the name of each monitor socket. Programs that look for control sockets skip this name.
 const MONITOR_SUFFIX: &str = ".monitor";
+/// The end of the name of each file with the newest known token.
+const RECENT_SUFFIX: &str = ".recent";
 /// The ends of the names of a node's newer files of holds: for programs of this machine, and for other machines.
 const HISTORY_SUFFIXES: [&str; 2] = [".history", ".member-history"];
 /// The end that the older file of holds has in addition to the name of the newer file.
@@ -16,9 +18,19 @@ const OLDER_SUFFIX: &str = ".1";
 
 /// Returns the path of the monitor socket of the daemon whose control socket has this path.
 pub fn monitor_socket_path(control: &Path) -> PathBuf {
+    with_suffix(control, MONITOR_SUFFIX)
+}
+
+/// Returns the path of the file with the newest known token of the daemon whose control socket has this path.
+pub fn recent_state_path(control: &Path) -> PathBuf {
+    with_suffix(control, RECENT_SUFFIX)
+}
+
+/// Replaces the end of the name of a control socket.
+fn with_suffix(control: &Path, suffix: &str) -> PathBuf {
     let path = control.as_os_str().as_bytes();
     let stem = path.strip_suffix(CONTROL_SUFFIX.as_bytes()).unwrap_or(path);
-    OsString::from_vec([stem, MONITOR_SUFFIX.as_bytes()].concat()).into()
+    OsString::from_vec([stem, suffix.as_bytes()].concat()).into()
 }
 
 /// Returns the path of the older file of holds. The newer file has the path `newer`.

@@ -74,19 +74,25 @@ pub struct CallerEnd {
 
 impl CallerEnd {
     /// Waits until the thread has ended. The kernel reports the end before it closes the descriptors of the process.
-    pub fn wait(self) {
+    /// Returns whether the thread has really ended; `false` if a system call fails.
+    #[must_use]
+    pub fn wait(self) -> bool {
         loop {
             let mut ends = [self.signals.as_fd(), self.line.as_fd()]
                 .map(|end| PollFd::new(end, PollFlags::POLLIN));
             let waited = poll(&mut ends, PollTimeout::NONE);
-            if waited.is_err() || ends[1].any().unwrap_or(true) {
-                return;
+            if waited.is_err() {
+                return false;
+            }
+            if ends[1].any().unwrap_or(true) {
+                return true;
             }
             // A person may send the signal too.
             let is_of_caller = |pid: u32| i32::try_from(pid) == Ok(self.parent.as_raw());
             match self.signals.read_signal() {
-                Ok(Some(signal)) if !is_of_caller(signal.ssi_pid) => {}
-                _ => return,
+                Ok(Some(signal)) if is_of_caller(signal.ssi_pid) => return true,
+                Ok(_) => {}
+                Err(_) => return false,
             }
         }
     }
@@ -184,7 +190,7 @@ mod tests {
             let _line = start_survivor(c"survivor", &[kept.as_fd()], |end| {
                 let own = getpid().as_raw().to_le_bytes();
                 let _ = (&kept).write_all(&own);
-                end.wait();
+                assert!(end.wait(), "the system calls succeed");
                 let _ = (&kept).write_all(b"x");
             })
             .unwrap();

@@ -254,9 +254,9 @@ pub struct Options {
     ///
     /// To wake a sleeping daemon, the kernel needs more time than for the rest of a hop. A daemon that polls needs no
     /// wake-up, but uses a whole processor for DURATION after each frame or request. DURATION is at most 1s. With auto,
-    /// the daemon polls only while frames and requests follow each other without a pause. The reason may be
-    /// a token that never rests, or a program that takes locks again and again. If nothing happens, auto costs nothing.
-    /// The status shows the time of polling.
+    /// the daemon polls only while frames and requests follow each other without a pause. For example, a
+    /// token never rests, or a program takes locks again and again. On an idle ring, auto costs no processor time. The
+    /// status shows the time of polling.
     #[arg(
         long,
         value_name = "DURATION",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ring_codec::lab2::Version;
 use ring_config::Configured;
-use ring_control::CONTROL_DIR;
+use ring_control::{CONTROL_DIR, recent_state_path};
 use ring_host::hooks::{self, HookSources, Hooks};
 use ring_host::trust::RefusedMessages;
 use ring_host::{Host, NodeHealth, readable_directories};
@@ -80,7 +80,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     }
     let lock = lock.map_err(Error::Lock)?;
     let control = options.control_path();
-    let recent = control.with_extension("recent");
+    let recent = recent_state_path(&control);
     let (mut store, found) = StateFile::open(&options.state_dir, &ring, recent)?;
     // While the process has a single thread, and all its permissions.
     let sandbox = sandbox(&configured, &lock);

@@ -53,7 +53,7 @@ pub(super) fn check_keys(signers: &Signers) -> Vec<Finding> {
         )
         .with_evidence(names)
         .with_remedy(
-            "give these machines the key file of this node, and reload the daemon there; restart ring-board instead",
+            "copy the key file of this node to these machines; reload their daemons, but restart ring-board",
         )
     }));
     findings.extend(unsigned(&signers.clients).map(|names| {

@@ -10,7 +10,7 @@ use super::outcome::Rule;
 use super::schedule::{Action, Fault, Schedule};
 use super::system::World;
 
-/// Whether nothing in this schedule makes a lease void. A lasting fault loses or delays acknowledgements.
+/// Whether every lease in this schedule stays valid. A lasting cut loses acknowledgements.
 pub(super) fn is_orderly(schedule: &Schedule) -> bool {
     let is_harmless = |action: &Action| {
         matches!(
@@ -30,7 +30,8 @@ pub(super) fn is_orderly(schedule: &Schedule) -> bool {
                 | Fault::Address { .. }
         )
     };
-    schedule.lasting.is_none() && schedule.actions.iter().all(is_harmless)
+    let loses_frames = matches!(schedule.lasting, Some(Fault::Cut { .. }));
+    !loses_frames && schedule.actions.iter().all(is_harmless)
 }
 
 impl<M: Inspect> World<M> {

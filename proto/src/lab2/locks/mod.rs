@@ -316,6 +316,11 @@ impl Locks {
         self.actions.remove(first)
     }
 
+    /// Whether a program of this node has a named lock, or waits for one.
+    pub(crate) fn has_sessions(&self) -> bool {
+        !self.sessions.is_empty()
+    }
+
     /// Whether actions wait until this node may send frames.
     pub(crate) fn has_actions(&self) -> bool {
         !self.actions.is_empty()

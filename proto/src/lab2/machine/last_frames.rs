@@ -19,7 +19,8 @@ impl Lab2 {
         }
         let offer = match self.state() {
             State::Owner => Some(self.last_offer(offer)?),
-            // Without the acknowledgement, the giver would think that its offer has failed, and would mint.
+            // Without the acknowledgement, the giver would believe that its offer has failed, and would re-create the
+            // token.
             State::Waiter if self.role.pending_ack().is_none() => None,
             State::Looser => None,
             State::Waiter | State::Generating => return None,
@@ -33,8 +34,10 @@ impl Lab2 {
         let tenure = self.role.unoffered_tenure()?;
         // A program here may work until its lease ends, and only this process would know that it has ended.
         let has_work = self.local_work.has_work() || self.keeps_token_for_locks();
+        // The next owner may not know these locks yet. Only this process could claim them.
+        let has_locks = self.locks.has_sessions() || self.locks.has_actions();
         let is_begun = self.out.outbox.has_offer() || tenure.unsent_offer(context).is_some();
-        if has_work || is_begun || !tenure.is_acknowledged(context) || self.is_deaf() {
+        if has_work || has_locks || is_begun || !tenure.is_acknowledged(context) || self.is_deaf() {
             return None;
         }
         let to = (self.members).likely_successor(context, self.preferred_member())?;

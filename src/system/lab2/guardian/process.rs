@@ -28,8 +28,9 @@ pub(super) fn start(record: &SharedRecord, lock: &RingLock) -> io::Result<UnixSt
         };
         if sandbox.enter().is_ok() {
             // The thread that ended is the loop. No other thread sends frames.
-            daemon_end.wait();
-            send_last_frames(record, &sender);
+            if daemon_end.wait() {
+                send_last_frames(record, &sender);
+            }
         }
     })
 }

@@ -140,11 +140,18 @@ impl StateFile {
     pub(super) fn check_place(&mut self) {
         self.record.check_place();
         self.stamps.check_place();
-        let written = self.write_recent();
+        let is_removed = self.recent.as_ref().is_some_and(|it| !it.is_in_place());
+        let written = if is_removed {
+            // From now on, each change is written to the state file.
+            self.recent = None;
+            self.write_newest()
+        } else {
+            self.write_recent()
+        };
         WriteFailures::note(&mut self.failed, written);
     }
 
-    /// Writes to the state file what only the file in memory has.
+    /// Writes the newest state to the state file, if only the file in memory has it.
     fn write_recent(&mut self) -> io::Result<()> {
         if self.recent.as_ref().is_some_and(RecentState::is_ahead) {
             self.write_newest()

@@ -20,14 +20,14 @@ const MAGIC: [u8; 8] = *b"RINGSM01";
 /// Offsets of the slots.
 const SLOTS: [u64; 2] = [0, LEN as u64];
 /// Maximum number of records that are only in this file. If the machine ends, they are lost.
-const COUNT_MAX: u32 = 1000;
+const UNSAVED_RECORDS_MAX: u32 = 1000;
 
 /// The file with the newest state.
 #[derive(Debug)]
 pub(super) struct RecentState {
     path: PathBuf,
     /// The file stays locked until it is closed.
-    _file: File,
+    file: File,
     memory: MemoryFile,
     slots: TwoSlots<LEN>,
     /// Number of records that are not in the state file.
@@ -56,7 +56,7 @@ impl RecentState {
         };
         let recent = Self {
             path,
-            _file: file,
+            file,
             memory,
             slots,
             count: 0,
@@ -66,7 +66,7 @@ impl RecentState {
 
     /// Whether the file may take one more record that is not in the state file.
     pub(super) const fn has_room(&self) -> bool {
-        self.count < COUNT_MAX
+        self.count < UNSAVED_RECORDS_MAX
     }
 
     /// Whether the file has a record that is not in the state file.
@@ -96,15 +96,23 @@ impl RecentState {
 
     /// Handles a failed write to the state file. Until a write succeeds, the file takes no record.
     pub(super) const fn on_failed(&mut self) {
-        self.count = COUNT_MAX;
+        self.count = UNSAVED_RECORDS_MAX;
     }
 
-    /// Removes the file, because the state file has everything.
+    /// Whether the file is in its place. A restart does not find a file that was removed.
+    pub(super) fn is_in_place(&self) -> bool {
+        private_files::is_at(&self.file, &self.path).unwrap_or(false)
+    }
+
+    /// Removes the file from its place, because the state file has everything.
     ///
     /// # Errors
     /// Fails if the file cannot be removed.
     pub(super) fn remove(self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+        if self.is_in_place() {
+            fs::remove_file(&self.path)?;
+        }
+        Ok(())
     }
 }
 

@@ -169,6 +169,20 @@ fn while_the_file_cannot_be_written_nothing_counts_as_stored() {
 }
 
 #[test]
+fn after_the_file_in_memory_was_removed_each_change_is_written_to_the_state_file() {
+    let [directory, memory] = two_directories();
+    let (mut state, _) = open_with(directory.path(), &memory).unwrap();
+    state.store(&with_token(1));
+    state.store(&with_token(2));
+    fs::remove_file(memory.path().join("eth0.recent")).unwrap();
+    state.check_place();
+    assert_eq!(open_copy(state.path()), LoadedState::Stored(with_token(2)));
+    state.store(&with_token(3));
+    assert_eq!(open_copy(state.path()), LoadedState::Stored(with_token(3)));
+    state.sync().unwrap();
+}
+
+#[test]
 fn a_new_state_file_ignores_the_file_in_memory() {
     let [directory, memory] = two_directories();
     let (mut state, _) = open_with(directory.path(), &memory).unwrap();

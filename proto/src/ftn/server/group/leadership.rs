@@ -11,7 +11,7 @@ use crate::time::Instant;
 /// Maximum number of sessions in a short list.
 const SHORT_LIST_SESSIONS_MAX: usize = 20;
 /// Minimum time between two rounds that announce a change of a short list.
-const SHORT_LIST_PAUSE: Duration = Duration::from_millis(10);
+const SHORT_LIST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Data that exist only during the leadership.
 #[derive(Debug, Clone, Hash)]
@@ -124,16 +124,16 @@ impl Leadership {
         self.grace = (!grace.is_zero()).then(|| now + grace);
     }
 
-    /// Makes a round due at once, or when the pause since the last round is over.
+    /// Makes a round due at once, or when the interval since the last round is over.
     pub(crate) fn schedule_early_round(&mut self, now: Instant) {
         // A client that logs in waits for this round. A short list fits one datagram, so it may be sent often.
         let is_short = self.expiry.len() <= SHORT_LIST_SESSIONS_MAX;
-        let pause = if self.has_list_changed && is_short {
-            SHORT_LIST_PAUSE
+        let interval = if self.has_list_changed && is_short {
+            SHORT_LIST_INTERVAL
         } else {
             RETRY
         };
-        let due = (self.last_round_at + pause).max(now);
+        let due = (self.last_round_at + interval).max(now);
         // Further changes must not postpone the round.
         self.early_round_due = Some(self.early_round_due.map_or(due, |urgent| urgent.min(due)));
     }
