@@ -82,6 +82,34 @@ fn a_lock_is_granted_while_another_node_holds_the_token() {
     }
 }
 
+/// Whether a node leaves an offer to its guardian.
+fn has_last_offer(ring: &Network) -> bool {
+    let offers = |at| {
+        let frames = machine(ring, at).last_frames(&mut [0; 1600], &mut [0; 64]);
+        frames.is_some_and(|frames| frames.offer.is_some())
+    };
+    (0..ring.nodes.len()).any(offers)
+}
+
+/// The next owner may not know a lock that its giver has just granted.
+#[test]
+fn an_owner_whose_program_has_a_lock_leaves_no_offer_to_its_guardian() {
+    let mut ring = ring(3);
+    ring.run_until(WAITER_TIMEOUT, has_last_offer);
+    for (at, name) in [(0, "a"), (1, "b"), (2, "c")] {
+        ring.command(at, exclusive(7, name, Grade::Alone));
+        wait_for(&mut ring, at, 7, WAITER_TIMEOUT);
+    }
+    for _ in 0..100 {
+        assert!(!has_last_offer(&ring));
+        ring.run(TAKE_TIMEOUT);
+    }
+    for at in 0..3 {
+        ring.command(at, Command::ReleaseLock(7));
+    }
+    ring.run_until(WAITER_TIMEOUT, has_last_offer);
+}
+
 #[test]
 fn frames_have_no_standing_before_the_first_lock() {
     for grade in GRADES {
