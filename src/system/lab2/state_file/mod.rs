@@ -88,10 +88,13 @@ impl StateFile {
             Ok(Some((recent, left))) => (Some(recent), left),
             Ok(None) | Err(_) => (None, None),
         };
-        let found = found.map(|record| match left {
-            Some(left) => join(record.durable, left),
-            None => record.durable,
-        });
+        let found = found.map(|record| record.durable);
+        let found = match (found, left) {
+            // A person removed the state file, so that the node forgets everything.
+            (LoadedState::Nothing, _) | (_, None) => found,
+            (LoadedState::Stored(stored), Some(left)) => LoadedState::Stored(join(stored, left)),
+            (LoadedState::Corrupt | LoadedState::Emptied, Some(left)) => LoadedState::Stored(left),
+        };
         // Stores the flag only after the mark is written. Otherwise, if a full disk ended this start, the next start
         // would give a false warning.
         let newest = found.or(INITIAL_DURABLE);
@@ -167,7 +170,11 @@ impl StateFile {
         });
         if let Some(recent) = &mut self.recent {
             match written {
-                Ok(()) => recent.on_written(),
+                Ok(()) => {
+                    // The file in memory replaces a state file that is damaged.
+                    recent.write(&self.newest);
+                    recent.on_written();
+                }
                 Err(_) => recent.on_failed(),
             }
         }

@@ -141,9 +141,13 @@ fn a_new_token_number_is_written_to_the_file_at_once() {
     let (mut state, _) = open_with(directory.path(), &memory).unwrap();
     state.store(&with_token(5));
     state.store(&with_token(2000));
+    let recent = memory.path().join("eth0.recent");
+    let before = fs::read(&recent).unwrap();
     state.store(&durable(2));
     assert_eq!(open_copy(state.path()), LoadedState::Stored(durable(2)));
     drop(state);
+    // As if the process had died between the two writes.
+    fs::write(&recent, before).unwrap();
     // The file in memory has the stronger token, and the state file has the larger number.
     let joined = StoredState {
         my_token_number: 2,
@@ -166,6 +170,22 @@ fn while_the_file_cannot_be_written_nothing_counts_as_stored() {
     drop(state);
     let found = open_with(directory.path(), &memory).unwrap().1;
     assert_eq!(found, LoadedState::Stored(with_token(2)));
+}
+
+#[test]
+fn the_file_in_memory_replaces_a_damaged_state_file() {
+    for contents in ["", "RINGST01 and no more of a record"] {
+        let [directory, memory] = two_directories();
+        let (mut state, _) = open_with(directory.path(), &memory).unwrap();
+        state.store(&with_token(2000));
+        state.store(&durable(2));
+        fs::write(state.path(), contents).unwrap();
+        drop(state);
+        let (state, found) = open_with(directory.path(), &memory).unwrap();
+        assert_eq!(found, LoadedState::Stored(durable(2)));
+        assert_eq!(state.findings().count(), 0);
+        assert_eq!(open_copy(state.path()), LoadedState::Stored(durable(2)));
+    }
 }
 
 #[test]
