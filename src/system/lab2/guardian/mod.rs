@@ -7,7 +7,7 @@
 
 mod guarded;
 mod process;
-mod testament;
+mod shared_frames;
 
 use std::io;
 use std::mem;
@@ -21,7 +21,7 @@ use ring_runtime::driver::frames::MAX_FRAME;
 
 use super::attachment::Attachment;
 pub(super) use guarded::{GuardedSocket, GuardedStore};
-use testament::{Offer, Testament};
+use shared_frames::{Offer, SharedFrames};
 
 /// Maximum length of a LEAVING.
 const LEAVING_LEN_MAX: usize = 64;
@@ -34,8 +34,8 @@ pub(super) struct Guardian {
     leaving: [u8; LEAVING_LEN_MAX],
     encoded: [u8; RECORD_LEN_MAX],
     /// The interface and the length of the encoded record, if it has only an unsigned LEAVING.
-    plain: Option<(u32, usize)>,
-    /// The lock of the ring; `None` only during the drop.
+    unsigned_leaving: Option<(u32, usize)>,
+    /// The lock of the daemon; `None` only during the drop.
     lock: Option<RingLock>,
     /// The guardian waits for the end of this connection.
     _line: UnixStream,
@@ -55,7 +55,7 @@ impl Guardian {
             offer: [0; MAX_FRAME],
             leaving: [0; LEAVING_LEN_MAX],
             encoded: [0; RECORD_LEN_MAX],
-            plain: None,
+            unsigned_leaving: None,
         })
     }
 
@@ -84,16 +84,16 @@ impl Guardian {
         }
         let (interface, signer) = (attachment.interface().index, attachment.signer());
         let leaving = &self.leaving[..leaving_len];
-        let is_plain = offer.is_none() && signer.is_none();
+        let is_unsigned_leaving = offer.is_none() && signer.is_none();
         // A member that does not own the token leaves the same frame after each hop.
         if let Some((_, len)) = self
-            .plain
-            .filter(|(before, _)| is_plain && *before == interface)
+            .unsigned_leaving
+            .filter(|(before, _)| is_unsigned_leaving && *before == interface)
             && self.encoded[..len].ends_with(leaving)
         {
             return self.record.restore(len);
         }
-        let testament = Testament {
+        let frames = SharedFrames {
             interface,
             offer: offer.map(|it| Offer {
                 until: it.until,
@@ -104,8 +104,8 @@ impl Guardian {
             leaving,
             signer: signer.and_then(|signer| signer.authenticator().last_signer()),
         };
-        let len = testament.encode(&mut self.encoded);
-        self.plain = is_plain.then_some((interface, len));
+        let len = frames.encode(&mut self.encoded);
+        self.unsigned_leaving = is_unsigned_leaving.then_some((interface, len));
         self.record.write(&self.encoded[..len]);
     }
 }

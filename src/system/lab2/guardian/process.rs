@@ -11,9 +11,9 @@ use ring_process::{RingLock, SharedRecord, helper};
 use ring_runtime::net::FrameSender;
 use ring_runtime::{clock, nice};
 
-use super::testament::Testament;
+use super::shared_frames::SharedFrames;
 
-/// Starts the process. It keeps the lock of the ring until it ends, so that no new daemon starts before it has sent its
+/// Starts the process. It keeps the lock of the daemon until it ends, so that no new daemon starts before it has sent its
 /// frames.
 pub(super) fn start(record: &SharedRecord, lock: &RingLock) -> io::Result<UnixStream> {
     let sender = FrameSender::open()?;
@@ -37,15 +37,15 @@ pub(super) fn start(record: &SharedRecord, lock: &RingLock) -> io::Result<UnixSt
 
 fn send_last_frames(record: &SharedRecord, sender: &FrameSender) {
     let Some(bytes) = record.read() else { return };
-    let Some(mut testament) = Testament::decode(&bytes) else {
+    let Some(mut frames) = SharedFrames::decode(&bytes) else {
         return;
     };
-    let interface = testament.interface;
+    let interface = frames.interface;
     // If the interface sends nothing, the members notice the silence.
     let send = |frame: &[u8]| drop(sender.send(interface, frame));
-    while let Some((frame, pause)) = testament.next_offer(clock::now().monotonic) {
+    while let Some((frame, pause)) = frames.next_offer(clock::now().monotonic) {
         send(&frame);
         thread::sleep(pause);
     }
-    send(&testament.leaving(clock::now().monotonic));
+    send(&frames.leaving(clock::now().monotonic));
 }

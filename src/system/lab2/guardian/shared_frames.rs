@@ -21,7 +21,7 @@ const SIGNER_OFFSET: usize = 32;
 const FRAMES_OFFSET: usize = SIGNER_OFFSET + LastSigner::LEN;
 
 /// The last frames of a node, without their signatures.
-pub(super) struct Testament<'a> {
+pub(super) struct SharedFrames<'a> {
     /// Index of the interface.
     pub(super) interface: u32,
     pub(super) offer: Option<Offer<'a>>,
@@ -42,7 +42,7 @@ pub(super) struct Offer<'a> {
     pub(super) frame: &'a [u8],
 }
 
-impl<'a> Testament<'a> {
+impl<'a> SharedFrames<'a> {
     /// Encodes the frames. Returns the length of the encoding.
     pub(super) fn encode(&self, bytes: &mut [u8]) -> usize {
         let offer = self.offer.unwrap_or_default();
@@ -124,18 +124,18 @@ mod tests {
     use ring_proto::time::Instant;
     use ring_trust::{Authenticator, Keyring, LastSigner, TRAILER_LEN};
 
-    use super::{FRAMES_OFFSET, Offer, Testament};
+    use super::{FRAMES_OFFSET, Offer, SharedFrames};
 
     const INTERVAL: Duration = Duration::from_nanos(5);
 
-    fn testament(attempts: u32, signer: Option<LastSigner>) -> Testament<'static> {
+    fn frames(attempts: u32, signer: Option<LastSigner>) -> SharedFrames<'static> {
         let offer = Offer {
             until: Instant::from_nanos(12),
             attempts,
             interval: INTERVAL,
             frame: b"offer",
         };
-        Testament {
+        SharedFrames {
             interface: 3,
             offer: (attempts > 0).then_some(offer),
             leaving: b"leaving",
@@ -144,11 +144,11 @@ mod tests {
     }
 
     /// Encodes and decodes the frames. Returns all frames that are sent from the time `now`.
-    fn sent_frames(testament: &Testament<'_>, now: u64) -> Vec<Vec<u8>> {
+    fn sent_frames(frames: &SharedFrames<'_>, now: u64) -> Vec<Vec<u8>> {
         let mut bytes = [0; 4096];
-        let len = testament.encode(&mut bytes);
-        let mut decoded = Testament::decode(&bytes[..len]).expect("it was encoded");
-        assert_eq!(decoded.interface, testament.interface);
+        let len = frames.encode(&mut bytes);
+        let mut decoded = SharedFrames::decode(&bytes[..len]).expect("it was encoded");
+        assert_eq!(decoded.interface, frames.interface);
         let mut now = Instant::from_nanos(now);
         let mut frames = Vec::new();
         while let Some((frame, pause)) = decoded.next_offer(now) {
@@ -164,7 +164,7 @@ mod tests {
         for (attempts, now, offers) in [(3, 0, 3), (2, 0, 2), (3, 2, 2), (3, 12, 0), (0, 0, 0)] {
             let mut expected = vec![b"offer".to_vec(); offers];
             expected.push(b"leaving".to_vec());
-            assert_eq!(sent_frames(&testament(attempts, None), now), expected);
+            assert_eq!(sent_frames(&frames(attempts, None), now), expected);
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn frames_of_a_node_with_keys_are_signed() {
         let keyring = Keyring::parse(&format!("7 {}", "5a".repeat(32))).expect("a keyring");
         let authenticator = Authenticator::<u8>::new(&keyring, false, [1; 32]);
-        let frames = sent_frames(&testament(2, authenticator.last_signer()), 0);
+        let frames = sent_frames(&frames(2, authenticator.last_signer()), 0);
         assert!(frames[0].starts_with(b"offer") && frames[2].starts_with(b"leaving"));
         assert_ne!(frames[0], frames[1], "each message has its counter");
         let lengths: Vec<_> = frames.iter().map(Vec::len).collect();
@@ -182,9 +182,9 @@ mod tests {
 
     #[test]
     fn other_bytes_are_refused() {
-        assert!(Testament::decode(&[0; FRAMES_OFFSET - 1]).is_none());
+        assert!(SharedFrames::decode(&[0; FRAMES_OFFSET - 1]).is_none());
         let mut bytes = [0; FRAMES_OFFSET];
         bytes[4] = 1;
-        assert!(Testament::decode(&bytes).is_none());
+        assert!(SharedFrames::decode(&bytes).is_none());
     }
 }
