@@ -13,7 +13,7 @@ use ring_runtime::{clock, nice};
 
 use super::shared_frames::SharedFrames;
 
-/// Starts the process. It keeps the lock of the daemon until it ends, so that no new daemon starts before it has sent its
+/// Starts the process. It keeps the lock of the daemon until it ends. So no new daemon starts before it has sent its
 /// frames.
 pub(super) fn start(record: &SharedRecord, lock: &RingLock) -> io::Result<UnixStream> {
     let sender = FrameSender::open()?;
