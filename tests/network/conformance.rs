@@ -15,14 +15,37 @@ const SEED: u64 = 3;
 
 pub(crate) fn tests() -> Vec<Test> {
     // The judge stops processes itself, and measures times.
-    let tests = tests![
-        exclusive ringd_passes_at_the_level_full,
-        exclusive a_voter_passes_and_a_voter_that_breaks_a_rule_fails,
-    ];
+    let tests = tests![exclusive correct_programs_pass_and_a_voter_that_breaks_a_rule_fails];
     tests.into_iter().map(Test::without_stalls).collect()
 }
 
-fn ringd_passes_at_the_level_full() -> Result<()> {
+/// The judgments run in parallel, so that their waits overlap.
+fn correct_programs_pass_and_a_voter_that_breaks_a_rule_fails() -> Result<()> {
+    let cases: [Case; 5] = [
+        ("ringd", check_ringd_passes_at_level_full),
+        ("correct voter", || {
+            let report = judge_voter("voter", None, FAULTS_TIME)?;
+            ensure!(report.passed(), "{report}");
+            Ok(())
+        }),
+        ("second vote", || {
+            let report = judge_voter("second-vote", Some(Flaw::SecondVote), Duration::ZERO)?;
+            check_fails(&report, "one-vote")
+        }),
+        ("no vote", || {
+            let report = judge_voter("no-vote", Some(Flaw::NoVote), Duration::ZERO)?;
+            check_fails(&report, "confirms")?;
+            check_fails(&report, "witness")
+        }),
+        ("forged author", || {
+            let report = judge_voter("forged-author", Some(Flaw::ForgedAuthor), Duration::ZERO)?;
+            check_fails(&report, "garbage")
+        }),
+    ];
+    side_by_side(&cases)
+}
+
+fn check_ringd_passes_at_level_full() -> Result<()> {
     let timing = timing();
     let options = [
         binaries().ringd,
@@ -58,31 +81,6 @@ fn ringd_passes_at_the_level_full() -> Result<()> {
         ensure!(report.outcome(check) == Some(Outcome::Passed), "{report}");
     }
     Ok(())
-}
-
-/// The judgments run in parallel, so that their waits overlap.
-fn a_voter_passes_and_a_voter_that_breaks_a_rule_fails() -> Result<()> {
-    let cases: [Case; 4] = [
-        ("correct", || {
-            let report = judge_voter("voter", None, FAULTS_TIME)?;
-            ensure!(report.passed(), "{report}");
-            Ok(())
-        }),
-        ("second vote", || {
-            let report = judge_voter("second-vote", Some(Flaw::SecondVote), Duration::ZERO)?;
-            check_fails(&report, "one-vote")
-        }),
-        ("no vote", || {
-            let report = judge_voter("no-vote", Some(Flaw::NoVote), Duration::ZERO)?;
-            check_fails(&report, "confirms")?;
-            check_fails(&report, "witness")
-        }),
-        ("forged author", || {
-            let report = judge_voter("forged-author", Some(Flaw::ForgedAuthor), Duration::ZERO)?;
-            check_fails(&report, "garbage")
-        }),
-    ];
-    side_by_side(&cases)
 }
 
 fn judge_voter(name: &str, flaw: Option<Flaw>, lasts: Duration) -> Result<Report> {
