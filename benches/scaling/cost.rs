@@ -45,20 +45,36 @@ impl Action {
 }
 
 /// Cost of one action in a ring of one size.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub action: Action,
     pub nodes: usize,
     pub time: Duration,
-    /// Numbers of frames by kind: frames to one member, and frames to all members.
-    pub unicast: [u64; 12],
-    pub broadcast: [u64; 12],
+    pub sent: FramesByKind,
 }
+
+/// Numbers of frames to one member and to all members, in the order of [`Kind::ALL`].
+pub(crate) type FramesByKind = [(u64, u64); Kind::ALL.len()];
 
 impl Cost {
     /// Returns the number of frames of all kinds.
     pub(crate) fn frames(&self) -> u64 {
-        self.unicast.iter().chain(&self.broadcast).sum()
+        self.to_one() + self.to_all()
+    }
+
+    pub(crate) fn to_one(&self) -> u64 {
+        self.sent.iter().map(|(one, _)| one).sum()
+    }
+
+    pub(crate) fn to_all(&self) -> u64 {
+        self.sent.iter().map(|(_, all)| all).sum()
+    }
+
+    /// Returns the kinds of frames that were sent, with the numbers of frames to one member and to all members.
+    pub(crate) fn by_kind(&self) -> impl Iterator<Item = (Kind, u64, u64)> {
+        let all = Kind::ALL.into_iter().zip(self.sent);
+        all.filter(|(_, (one, all))| one + all > 0)
+            .map(|(kind, (one, all))| (kind, one, all))
     }
 
     #[allow(clippy::cast_precision_loss, reason = "less than 2^52")]
@@ -66,14 +82,13 @@ impl Cost {
         self.frames() as f64 / self.time.as_secs_f64()
     }
 
-    /// Returns a line of the file: the action, the number of members, the nanoseconds, and `unicast+broadcast` for each
-    /// kind of frame.
+    /// Returns a line of the file: the action, the number of members, the nanoseconds, and the frames by kind, such as
+    /// `PING 8+2`.
     fn line(&self) -> String {
         let (name, nodes, nanos) = (self.action.name(), self.nodes, self.time.as_nanos());
         let mut line = format!("{name}\t{nodes}\t{nanos}");
-        for kind in Kind::ALL {
-            let at = kind as usize;
-            let _ = write!(line, "\t{}+{}", self.unicast[at], self.broadcast[at]);
+        for (kind, one, all) in self.by_kind() {
+            let _ = write!(line, "\t{kind} {one}+{all}");
         }
         line
     }
@@ -86,18 +101,18 @@ impl Cost {
             .find(|action| action.name() == name)?;
         let nodes = fields.next()?.parse().ok()?;
         let time = Duration::from_nanos(fields.next()?.parse().ok()?);
-        let (mut unicast, mut broadcast) = ([0; 12], [0; 12]);
-        for kind in Kind::ALL {
-            let (one, all) = fields.next()?.split_once('+')?;
-            unicast[kind as usize] = one.parse().ok()?;
-            broadcast[kind as usize] = all.parse().ok()?;
+        let mut sent = FramesByKind::default();
+        for field in fields {
+            let (kind, counts) = field.split_once(' ')?;
+            let index = Kind::ALL.iter().position(|it| it.name() == kind)?;
+            let (one, all) = counts.split_once('+')?;
+            sent[index] = (one.parse().ok()?, all.parse().ok()?);
         }
         Some(Self {
             action,
             nodes,
             time,
-            unicast,
-            broadcast,
+            sent,
         })
     }
 }
@@ -118,10 +133,7 @@ impl Costs {
     }
 
     pub(crate) fn write(&self, file: &Path) -> Result<()> {
-        let mut text = "feat\tmembers\tnanoseconds".to_owned();
-        for kind in Kind::ALL {
-            let _ = write!(text, "\t{} to one+all", kind.name());
-        }
+        let mut text = "action\tmembers\tnanoseconds\tframes by kind, to one+all".to_owned();
         for cost in &self.0 {
             text = text + "\n" + &cost.line();
         }

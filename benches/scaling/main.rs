@@ -20,9 +20,10 @@ mod measure;
 mod page;
 mod table;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Parser;
 
 use cost::Costs;
@@ -43,13 +44,14 @@ struct Options {
 
 fn main() -> Result<()> {
     let options = Options::parse();
+    let benchmarks = options.docs.join("appendix/benchmarks");
+    let (file, page) = (
+        benchmarks.join("scaling.tsv"),
+        benchmarks.join("scaling.md"),
+    );
     if !options.bench {
-        // Under `cargo test` this run only shows that the benchmark works, and writes no files.
-        let costs = Costs(measure::all(3));
-        println!("{}", table::table(&costs));
-        return Ok(());
+        return check(&file, &page);
     }
-    let file = options.docs.join("scaling.tsv");
     let mut costs = Costs::read(&file)?;
     for size in options.sizes.iter().filter(|size| !size.is_empty()) {
         let nodes = size.parse()?;
@@ -59,7 +61,26 @@ fn main() -> Result<()> {
     }
     curves::draw(&costs, &options.docs.join("images"))?;
     let tables = table::table(&costs);
-    page::update(&tables, "scaling", &options.docs.join("scaling.md"))?;
+    page::update(&tables, "scaling", &page)?;
     println!("{tables}");
+    Ok(())
+}
+
+/// Checks that the kept figures of the smallest ring are those of this build, and that the page has the kept figures.
+/// `cargo test` calls this check. It writes no files.
+fn check(file: &Path, page: &Path) -> Result<()> {
+    let kept = Costs::read(file)?;
+    let smallest = kept.0.iter().filter(|cost| cost.nodes == 3);
+    ensure!(
+        smallest.eq(&measure::all(3)),
+        "the figures of {} are those of another build: run cargo bench --bench scaling",
+        file.display()
+    );
+    ensure!(
+        page::with_tables(&table::table(&kept), "scaling", page)? == fs::read_to_string(page)?,
+        "{} does not have the figures of {}: run cargo bench --bench scaling -- --sizes ''",
+        page.display(),
+        file.display()
+    );
     Ok(())
 }

@@ -109,18 +109,15 @@ fn measure_cost(
     let counts = |ring: &Ring| Kind::ALL.map(|kind| (ring.sent(kind), ring.broadcasts(kind)));
     let (start, before) = (ring.now(), counts(ring));
     act(ring);
-    let (mut unicast, mut broadcast) = ([0; 12], [0; 12]);
-    let pairs = counts(ring).into_iter().zip(before);
-    for (kind, ((sent, all), (sent_before, all_before))) in Kind::ALL.into_iter().zip(pairs).take(9)
-    {
-        broadcast[kind as usize] = all - all_before;
-        unicast[kind as usize] = sent - sent_before - broadcast[kind as usize];
+    let mut sent = counts(ring);
+    for ((frames, broadcasts), (frames_before, broadcasts_before)) in sent.iter_mut().zip(before) {
+        *broadcasts -= broadcasts_before;
+        *frames = *frames - frames_before - *broadcasts;
     }
     Cost {
         action,
         nodes,
         time: ring.now().saturating_sub(start),
-        unicast,
-        broadcast,
+        sent,
     }
 }

@@ -1,7 +1,5 @@
 use std::fmt::Write as _;
 
-use ring_codec::lab2::Kind;
-
 use super::cost::{Action, Costs, frames, seconds};
 use super::page::group_digits;
 
@@ -12,7 +10,7 @@ pub(crate) fn table(costs: &Costs) -> String {
     text += "|---|---:|---:|---:|---:|---:|\n";
     for action in Action::ALL {
         for cost in costs.of(action) {
-            let (one, all): (u64, u64) = (cost.unicast.iter().sum(), cost.broadcast.iter().sum());
+            let (one, all) = (cost.to_one(), cost.to_all());
             let (name, nodes, total) = (
                 action.name(),
                 group_digits(cost.nodes as u64),
@@ -39,12 +37,12 @@ pub(crate) fn table(costs: &Costs) -> String {
     text += "\n| | members | frames by kind, to one + to all |\n|---|---:|---|\n";
     for action in Action::ALL {
         for cost in costs.of(action) {
-            let kinds = Kind::ALL.map(|kind| {
-                let (one, all) = (cost.unicast[kind as usize], cost.broadcast[kind as usize]);
-                (one + all > 0)
-                    .then(|| format!("{kind} {}+{}", group_digits(one), group_digits(all)))
-            });
-            let kinds: Vec<_> = kinds.into_iter().flatten().collect();
+            let kinds: Vec<_> = cost
+                .by_kind()
+                .map(|(kind, one, all)| {
+                    format!("{kind} {}+{}", group_digits(one), group_digits(all))
+                })
+                .collect();
             let (name, nodes) = (action.name(), group_digits(cost.nodes as u64));
             let _ = writeln!(text, "| {name} | {nodes} | {} |", kinds.join(", "));
         }

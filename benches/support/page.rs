@@ -5,6 +5,12 @@ use anyhow::{Context, Result};
 
 /// Replaces the tables of a benchmark in a page of `docs`.
 pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
+    let text = with_tables(tables, bench, page)?;
+    fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
+}
+
+/// Returns the text of a page with other tables of a benchmark.
+pub(crate) fn with_tables(tables: &str, bench: &str, page: &Path) -> Result<String> {
     let text =
         fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
     let begin = format!("<!-- made by benches/{bench}: begin -->\n");
@@ -15,8 +21,7 @@ pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
     let (_, after) = rest
         .split_once(&end)
         .context("the mark for the tables has no end")?;
-    let text = [before, &begin, "\n", tables, "\n", &end, after].concat();
-    fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
+    Ok([before, &begin, "\n", tables, "\n", &end, after].concat())
 }
 
 /// Formats a number with separators: 12345 becomes 12,345.
