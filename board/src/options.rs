@@ -195,8 +195,8 @@ pub struct Options {
 
     /// Close a peer's connection after this time of silence
     ///
-    /// The option limits the silence of the peer's kernel, in whole seconds. After the start of a message, its rest
-    /// must also arrive within this time.
+    /// The option limits the silence of the peer's kernel, in whole seconds. When the first bytes of a message have
+    /// arrived, the other bytes must also arrive within this time.
     #[arg(
         long,
         value_name = "DURATION",

@@ -152,7 +152,7 @@ pub(crate) enum Error {
     )]
     NoToken,
     #[error(
-        "no fencing token of the lock {0}: RINGD_LOCKS does not contain it; run this under ringctl run --name {0}"
+        "no fencing token: RINGD_LOCKS does not contain the lock {0}; run this under ringctl run --name {0}"
     )]
     NoNamedToken(LockName),
     #[error(transparent)]

@@ -40,7 +40,7 @@ reasons! {
     /// The hash of the list in TP4 differs from the hash in TP1.
     Hash "hash" "the node list does not match the announced hash",
     /// The token belongs to a ring with a different computation or decision.
-    Policy "policy" "the sender has another --compute or --decide",
+    Policy "policy" "the sender has a different --compute or --decide",
     /// The giver announces an impossible lease.
     Lease "lease" "the sender announces an impossible lease",
     /// The data are longer than max_data bytes.

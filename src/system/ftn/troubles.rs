@@ -14,7 +14,7 @@ troubles! {
         "the address of this server cannot be used";
     NOT_SERVING "not_serving" Critical "this server serves nothing"
         "the server is not READY, or has no authority";
-    OPTIONS_DIFFER "options_differ" Degraded "has other options"
+    OPTIONS_DIFFER "options_differ" Degraded "has different options"
         "a server has different options than this server";
     SEND_FAILED "send_failed" Degraded "cannot send to"
         "the system refuses datagrams to a server";

@@ -48,7 +48,7 @@ pub(super) fn findings(
     if snapshot.is_outranked {
         findings.push(Finding::new(
             &troubles::OUTRANKED,
-            "a ring with another --compute or --decide has the stronger token: programs of this ring cannot get the \
+            "a ring with a different --compute or --decide has the stronger token: programs of this ring cannot get the \
              token; start all nodes with the same programs",
         ));
     }

@@ -306,7 +306,7 @@ impl Service {
             RefusalReason::Timeout => match (self.locks.label(), machine.summary().state) {
                 (Some(holder), _) => format!("{holder:?} holds the token on this machine"),
                 (None, _) if machine.is_outranked() => {
-                    "a ring with another --compute or --decide has the stronger token of this segment".to_owned()
+                    "a ring with a different --compute or --decide has the stronger token of this segment".to_owned()
                 }
                 (None, State::Orphan) => "this node has no ring and looks for a leader".to_owned(),
                 (None, _) => "the token did not come to this machine in time".to_owned(),

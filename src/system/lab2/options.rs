@@ -172,7 +172,7 @@ pub struct Options {
 
     /// Keep the token for this time when the owner is idle
     ///
-    /// The default is as long as the heartbeat. With 0ms, the token rotates at full speed. With forever, an owner keeps
+    /// The default is the time between two heartbeats. With 0ms, the token rotates at full speed. With forever, an owner keeps
     /// the token until it stops or dies, or until another member requests the token.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_idle_hold)]
     pub idle_hold: Option<Duration>,
@@ -622,7 +622,7 @@ mod tests {
         let words = "100ms 0x88b5 4096 /var/lib/ringd /run/ringd/IFACE.sock CAP_NET_RAW";
         let phrases = [
             "a twentieth of the heartbeat",
-            "as long as the heartbeat",
+            "the time between two heartbeats",
             "  9  ",
         ];
         for word in words.split(' ').chain(phrases) {

@@ -72,7 +72,7 @@ fn check_others_report(ring: &Ring, deaf: &Daemon, mut others: Vec<Watcher<'_>>)
     }
     undo_faults(ring);
     for other in &mut others {
-        let words = format!("member {mac} hears others again");
+        let words = format!("the trouble with member {mac} is over: it hears others again");
         other.expect_report("member_hears", &words)?;
         other.daemon.wait_for_status(WAIT_LIMIT, |status| {
             member_state(status, deaf) == Some("alive") && !has_trouble(status, "hears no member")
@@ -324,7 +324,7 @@ fn a_member_that_no_broadcast_reaches_does_not_starve_others_and_is_named() -> R
     forward_towards(&ring, 2)?;
     own.expect_report("broadcasts_heard", "broadcasts reach this node again")?;
     for other in &mut others {
-        let words = format!("broadcasts reach member {mac} again");
+        let words = format!("the trouble with member {mac} is over: broadcasts reach it again");
         other.expect_report("member_reached", &words)?;
         other
             .daemon

@@ -96,7 +96,7 @@ pub enum Obstacle {
     },
     /// A server has a different list.
     #[error(
-        "{from} has another list of servers: its list has the signature {theirs}, and this list has {signature}; give \
+        "{from} has a different list of servers: its list has the signature {theirs}, and this list has {signature}; give \
          all servers and clients the same list"
     )]
     OtherList {

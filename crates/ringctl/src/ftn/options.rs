@@ -72,7 +72,7 @@ command has started. SIGTERM comes 2 s before the lease ends, or an eighth of \
 SIGKILL follows before another client can get the token. If a command exits and \
 leaves processes behind, ringctl ends these processes in the same way. If ringctl \
 is killed, its background process, ringd-keeper, ends all these processes. \
-The command continues when other clients wait for the token.
+The command continues even while other clients wait for the token.
 
 ",
     "The exit code is the exit code of the command, or 128 + N if signal N ended\n",

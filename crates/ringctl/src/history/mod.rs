@@ -140,7 +140,7 @@ pub(super) fn print(
         );
     }
     if holds.is_empty() && !history.json {
-        let _ = writeln!(io::stderr(), "ringctl: no hold of a lock was found");
+        let _ = writeln!(io::stderr(), "ringctl: the history contains no lock");
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ kinds! {
     Logout "logout" "Clients log out and start again.",
     Leave "leave" "Servers are shut down and started again.",
     Doom "doom" "A process dies as soon as it has sent a certain message, before it sends another.",
-    Options "options" "One server has other options than the other servers.",
+    Options "options" "One server has different options than the other servers.",
     Keys(Keys) "keys" "Nodes get keys, and replace them, one node after another.",
     Attack(Attack) "attack" "A host without a key attacks nodes that require signatures.",
 }

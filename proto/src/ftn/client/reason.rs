@@ -11,7 +11,7 @@ reasons! {
     /// The name is longer than 1 KiB, or the data are longer than 32 KiB.
     TooLong "too_long" "a name or data is longer than allowed",
     /// The sender's list of servers differs from this client's list.
-    Ssig "ssig" "its sender has another list of servers",
+    Ssig "ssig" "its sender has a different list of servers",
     /// Only servers receive messages of this type.
     NotForClients "not_for_clients" "only servers receive such a message",
     /// The datagram names a server, but did not come from this server's address in the list.

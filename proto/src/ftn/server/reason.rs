@@ -9,7 +9,7 @@ reasons! {
     /// The datagram does not decode, or contains a forbidden value.
     Malformed "malformed" "it is no message of the protocol",
     /// The sender's list of servers differs from this server's list.
-    Signature "ssig" "its sender has another list of servers",
+    Signature "ssig" "its sender has a different list of servers",
     /// `to` is not the index of this server.
     NotForMe "not_for_me" "it is for another server",
     /// Only servers send this type, and they send it to clients.

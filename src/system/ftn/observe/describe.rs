@@ -479,7 +479,7 @@ pub(crate) fn describe_other_options(
     });
     let differences: Vec<_> = differences.collect();
     format!(
-        "{} has other options: {}; give all servers the same options; until then clients use the shortest client \
+        "{} has different options: {}; give all servers the same options; until then clients use the shortest client \
          timeout, and leaders use the largest quorum up to a majority",
         names.server(server),
         differences.join(", ")
@@ -488,7 +488,7 @@ pub(crate) fn describe_other_options(
 
 fn describe_other_list(from: SocketAddr, signature: i32) -> Line {
     let text = format!(
-        "{from} has another list of servers (signature {signature}): give all servers and clients the same \
+        "{from} has a different list of servers (signature {signature}): give all servers and clients the same \
          file, line by line; until then its messages are ignored"
     );
     Line::new(events::OTHER_LIST, Level::WARN, text)

@@ -71,7 +71,7 @@ fn a_server_with_other_options_is_named_with_them() {
         differences,
     });
     assert_eq!((line.event, line.level), ("options_differ", Level::WARN));
-    let text = "server 2 (c:3) has other options: --client-timeout 5 s there, 15 s here";
+    let text = "server 2 (c:3) has different options: --client-timeout 5 s there, 15 s here";
     assert!(line.text.starts_with(text), "{}", line.text);
     let none = Event::OptionsCompared {
         server: 2,

@@ -208,7 +208,7 @@ pub(crate) fn describe_difference(node: IpAddr, how: Difference) -> String {
             renew_timeout,
             token_pass_timeout,
         } => format!(
-            "{node} has other times: a lease of {}, --renew-timeout {} and --token-pass-timeout {}; the shortest \
+            "{node} has different times: a lease of {}, --renew-timeout {} and --token-pass-timeout {}; the shortest \
              lease counts; give all nodes equal --tr-interval, --tr-count, --renew-timeout and --token-pass-timeout",
             format_duration(lease),
             format_duration(renew_timeout),
@@ -221,7 +221,8 @@ pub(crate) fn describe_difference(node: IpAddr, how: Difference) -> String {
             format_duration(LEASE_MAX)
         ),
         Difference::Policy => format!(
-            "{node} has another --compute or --decide: it forms no ring with this node; give all nodes equal commands"
+            "{node} has a different --compute or --decide: it forms no ring with this node; give all nodes equal \
+             commands"
         ),
     }
 }

@@ -87,7 +87,7 @@ impl fmt::Display for DifferenceText {
         }
         if parts.is_empty() {
             return f.write_str(
-                "has another heartbeat, other intervals or another number of take attempts than this node",
+                "has a different heartbeat, different intervals or a different number of take attempts than this node",
             );
         }
         f.write_str(&parts.join("; "))

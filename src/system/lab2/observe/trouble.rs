@@ -50,7 +50,7 @@ descriptions! {
         "member {mac} reports that it hears no member; check its interface, its firewall and its cable; if other \
          members do not hear this node either, check this node's link";
     (Diagnostic::MemberDeaf { mac }, true) => MEMBER_HEARS, -, Some(mac),
-        "member {mac} hears others again, or has left, or this node has no link";
+        "the trouble with member {mac} is over: it hears others again, it has left, or this node has no link";
     (Diagnostic::AnswerLate { mac, after }, _) => ANSWER_LATE, ANSWER_LATE, Some(mac),
         "{mac} accepted the token after {}, when the offer had expired: two tokens may exist; if this recurs, raise \
          --take-timeout on all members",
@@ -70,26 +70,27 @@ descriptions! {
         "other members report that {owner} holds the token, but this node does not hear {owner}; check the network \
          between the two";
     (Diagnostic::OwnerUnheard { owner }, true) => OWNER_HEARD, -, Some(owner),
-        "this node hears {owner} again, or that member has left, or this node has no link";
+        "the trouble with {owner} is over: this node hears it again, it has left, or this node has no link";
     (Diagnostic::TablesDiffer { owner }, false) => TABLES_DIFFER, TABLES_DIFFER, Some(owner),
         "the member tables of this node and the owner {owner} have differed for a long time; check --max-members, \
          lost long frames, and members that only some others hear";
     (Diagnostic::TablesDiffer { owner }, true) => TABLES_AGREE, -, Some(owner),
-        "this node and the owner know the same members again, or this node has no link";
+        "the member tables are equal again, or this node has no link";
     (Diagnostic::CannotSend, false) => CANNOT_SEND, CANNOT_SEND, None,
         "this node can send nothing: its interface is up but refuses every frame; check for a filter (`tc`, `nft`) \
          or a queue that is stuck";
-    (Diagnostic::CannotSend, true) => CAN_SEND, -, None, "this node can send again, or has no link";
+    (Diagnostic::CannotSend, true) => CAN_SEND, -, None,
+        "the trouble is over: this node can send again, or it has no link";
     (Diagnostic::BroadcastsUnheard, false) => BROADCASTS_UNHEARD, BROADCASTS_UNHEARD, None,
         "this node receives frames that are addressed to it, but no broadcasts: find the filter of broadcasts between \
          it and the others (a switch's storm control, `nft`, `tc`)";
     (Diagnostic::BroadcastsUnheard, true) => BROADCASTS_HEARD, -, None,
-        "broadcasts reach this node again, or it has no link";
+        "the trouble is over: broadcasts reach this node again, or it has no link";
     (Diagnostic::MemberUnreached { mac }, false) => MEMBER_UNREACHED, MEMBER_UNREACHED, Some(mac),
         "member {mac} reports that it receives frames that are addressed to it, but no broadcasts: find the filter of \
          broadcasts between it and the others";
     (Diagnostic::MemberUnreached { mac }, true) => MEMBER_REACHED, -, Some(mac),
-        "broadcasts reach member {mac} again, or it has left, or this node has no link";
+        "the trouble with member {mac} is over: broadcasts reach it again, it has left, or this node has no link";
     (Diagnostic::MtuTooSmall { mtu, needed, member: Some(member) }, false) => MTU_TOO_SMALL, MTU_TOO_SMALL,
         Some(member),
         "{member} has an MTU of {mtu}, but a confirmation needs {needed}: it cannot confirm tokens, and its own token \
@@ -119,26 +120,27 @@ descriptions! {
     (Diagnostic::Apart { mac: None }, true) => CONSTANTS_NEAR, -, None,
         "the times of this node are near the ring's again: it may own the token";
     (Diagnostic::Apart { mac: Some(mac) }, true) => CONSTANTS_NEAR, -, Some(mac),
-        "the times of member {mac} are near the ring's again, or it has left";
+        "the trouble with member {mac} is over: its times are near the ring's again, or it has left";
     (Diagnostic::NoQuorum { present, ring, expected, silent }, false) => NO_QUORUM, NO_QUORUM,
         silent.addresses().next(),
         "no quorum is possible: {present} of {ring} members are present, {} are needed{}",
         ring / 2 + 1,
         QuorumHint { ring, expected, silent };
     (Diagnostic::NoQuorum { silent, .. }, true) => QUORUM_POSSIBLE, -, silent.addresses().next(),
-        "a quorum is possible again, or this node has no link";
+        "the trouble is over: a quorum is possible again, or this node has no link";
     (Diagnostic::NotHeardBy { by }, false) => UNHEARD, UNHEARD, by.addresses().next(),
         "this node is not heard by {}{}, although this node hears them: frames of this node are lost; check this \
          machine's cable, switch port and firewall (`nft`, `tc`)",
         join_names(by, "", ", "),
         OtherCount(by.others());
     (Diagnostic::NotHeardBy { by }, true) => HEARD, -, by.addresses().next(),
-        "the other members hear this node again, or it has no link";
+        "the trouble is over: the other members hear this node again, or it has no link";
     (Diagnostic::PreferredRefuses { mac, in_a_row }, false) => PREFERRED_REFUSES, PREFERRED_REFUSES, Some(mac),
         "member {mac} is preferred, but does not take the token: {in_a_row} handovers to it failed in a row; check \
          whether its machine is overloaded, and whether frames that are addressed to it are lost";
     (Diagnostic::PreferredRefuses { mac, .. }, true) => PREFERRED_TAKES, -, Some(mac),
-        "member {mac} has the token again, or this node no longer tries to hand the token over to it";
+        "the trouble with member {mac} is over: it has the token again, or this node no longer tries to \
+         hand the token over to it";
     (Diagnostic::TokenAhead { token, by }, false) => TOKEN_AHEAD, TOKEN_AHEAD, None,
         "the token is {} ahead of this machine's clock: this clock is wrong, or the clock of another member was \
          wrong; token {token}",

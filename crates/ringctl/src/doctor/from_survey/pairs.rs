@@ -230,8 +230,8 @@ fn pair_finding(pair: &Pair<'_>, back: Option<&Pair<'_>>) -> Finding {
         }
         Fate::Loss => "check the cables, the switch ports and the load of both machines".to_owned(),
         _ => format!(
-            "look for a filter of incoming frames: ringctl doctor on {to}; of outgoing frames: on {from}; then in the \
-             switches between them"
+            "look for a filter of incoming frames on {to}, and of outgoing frames on {from}: run ringctl doctor on \
+             both; then check the switches between them"
         ),
     };
     Finding::new(kind, text)
