@@ -52,8 +52,8 @@ pub struct Options {
     /// Print a line for a client that may have these tokens
     ///
     /// The line is for the file of ringd ftn --client-keys and for the key file of the client. A name that ends in *
-    /// permits all names with this start. Without names, the key permits all tokens. The id is a random number by
-    /// default, because each client needs a different id.
+    /// permits all names that begin with the text before it. Without names, the key permits all tokens. The id is a
+    /// random number by default, because each client needs a different id.
     #[arg(long, value_name = "NAME", num_args = 0.., value_parser = parse_name)]
     client: Option<Vec<String>>,
 }

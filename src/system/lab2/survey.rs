@@ -101,7 +101,7 @@ fn report(received: &ReceivedReport) -> MemberReport {
     }
 }
 
-/// Returns all ordered pairs of these members of which at least one member has results about the other.
+/// Returns the ordered pairs of members in which at least one member has results about the other member.
 fn pairs(nodes: &[SurveyedNode]) -> Vec<PairMeasurement> {
     let row = |of: &SurveyedNode, other: &SurveyedNode| {
         let measures = of.measures.as_ref()?;

@@ -60,8 +60,8 @@ impl MachineState {
         (self.grade >= required).then_some(until)
     }
 
-    /// Whether this node has sent heartbeats that the members did not confirm, although they confirmed the grade until
-    /// `until`. If the node itself could send no heartbeat, the members are not the cause.
+    /// Whether this node still sends heartbeats, but the members have confirmed none of them since they confirmed the
+    /// grade until `until`. If the node itself could send no heartbeat, the members are not the cause.
     pub(super) fn lacks_answers_after(&self, until: Instant) -> bool {
         // Without another heartbeat, the lease of the owner ends only slightly later than the grade.
         self.lease_until.since(until) >= self.waiter_timeout / 8

@@ -36,7 +36,7 @@ pub struct Log {
     /// The time since which this node has held a token without a confirmation.
     unconfirmed: Option<Instant>,
     drops: RateLimit,
-    /// The logged members that expect another number of members than this node.
+    /// Members that expect a different number of members than this node, and for which the log has a line about this.
     other_numbers: BTreeSet<MacAddr>,
 }
 

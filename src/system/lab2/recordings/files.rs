@@ -22,7 +22,7 @@ const PARTIAL: &str = "pcapng.new";
 /// The permissions of a recording. The members of the daemon's group may also use its control socket.
 const MODE: u32 = 0o640;
 const NANOS_PER_MS: u64 = 1_000_000;
-/// An automatic recording is the first of a series if there was no other in this time before it.
+/// If the node wrote no automatic recording for this time, the next one begins a series.
 const SERIES_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// The kinds of recordings. Each kind has its own places, so no kind removes the files of another kind.

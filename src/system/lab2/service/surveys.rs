@@ -53,7 +53,7 @@ impl Stage {
 
 impl Surveys {
     /// Adds a client that waits for a survey. If no survey is running, requests one. Returns `false` if too many
-    /// clients wait. Then the client changes nothing.
+    /// clients wait. In this case nothing changes.
     fn add(&mut self, client: ClientId, wanted: Measurement) -> bool {
         if self.waiting.len() == WAITING_MAX {
             return false;

@@ -138,8 +138,8 @@ impl StateFile {
         &self.losses
     }
 
-    /// Checks that the files are in their places, and creates missing files again. Writes to the state file what only
-    /// the file in memory has.
+    /// Checks that the files are in their places, and creates missing files again. If only the file in memory has the
+    /// newest state, writes this state to the state file.
     pub(super) fn check_place(&mut self) {
         self.record.check_place();
         self.stamps.check_place();
