@@ -1,4 +1,4 @@
-//! Rings of the board's state machine in the simulator's kernel. The network loses no messages, and all hops take the
+//! Rings of the board. The kernel of the simulator runs their state machines. The network loses no messages, and all hops take the
 //! same time. The benchmark simulates the database. The rows of the database decide which node starts an election.
 
 use std::cell::RefCell;

@@ -4,7 +4,7 @@
 //! log an event with the same name, the event has one id. Such an event may be a warning of one system, and routine
 //! for another system. So a line of level INFO has an id only if `ringctl history` reads it.
 
-/// The events with an id, in alphabetical order, and their ids.
+/// The names of the events that have an id, in alphabetical order, each with its id.
 pub const MESSAGE_IDS: &[(&str, &str)] = &[
     ("accept_failed", "2ae1248e89ac49e59d33081a5804a328"),
     ("address_changed", "21a5c2f33b92490cb4ec0a66bf2db8ba"),

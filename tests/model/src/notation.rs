@@ -12,7 +12,7 @@ pub(crate) fn mac(at: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, last])
 }
 
-/// Returns the index of the node with an address.
+/// Returns the index of the node that has this address.
 pub(crate) fn place(mac: MacAddr) -> usize {
     usize::from(mac.0[5]) - 1
 }

@@ -16,7 +16,7 @@ pub struct Outcome {
     pub node: Arc<Node>,
     /// The sent frames in order, with their destinations.
     pub sent: Vec<(MacAddr, Arc<[u8]>)>,
-    /// The tenure that the node began with the input; `None` if the node began no tenure.
+    /// The tenure that began because of the input; `None` if no tenure began.
     pub begun: Option<Token>,
     /// The rule that the node broke; `None` if the node broke no rule.
     pub breach: Option<Breach>,

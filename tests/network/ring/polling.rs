@@ -1,5 +1,5 @@
-//! Daemons that look for frames and requests without sleeping (`--busy-poll`). They use all processors at an urgent
-//! nice value, so no other test runs at the same time.
+//! Daemons that look for frames and requests without sleeping (`--busy-poll`). They use all processors, with a nice
+//! value below 0, so no other test runs at the same time.
 
 use std::time::{Duration, Instant};
 

@@ -52,8 +52,8 @@ impl KeyOptions {
         })
     }
 
-    /// Checks the key file, if there is one. Returns a note if the daemons of the systemd units, whose user is
-    /// `service`, cannot use the file.
+    /// Checks the key file, if there is one. The daemons of the systemd units run as the user `service`. If
+    /// they cannot use the file, returns a note.
     ///
     /// # Errors
     /// Fails if no daemon can use the file.

@@ -117,7 +117,7 @@ impl Collector {
         }
     }
 
-    /// Adds a record. Returns whether older records can add something.
+    /// Adds a record. Returns whether older records are needed too.
     pub(super) fn add(&mut self, record: Record) -> bool {
         let has_all_ended = self.has_all_ended(record.time_ms);
         if !self.nodes.contains(&record.node) {

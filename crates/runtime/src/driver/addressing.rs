@@ -27,7 +27,7 @@ pub trait Addressing {
         true
     }
 
-    /// Returns the link's address of a sender.
+    /// Returns the address that the link uses for a sender.
     fn peer(&self, address: Self::Address) -> Self::Peer;
 
     /// Writes the header of a message to an address. Returns the length of the header, and the addresses that the

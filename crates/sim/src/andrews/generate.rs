@@ -232,7 +232,7 @@ impl Generator {
         }
     }
 
-    /// Removes a node from the list of one or all of the other nodes for a while.
+    /// For a while, one other node or all other nodes have a list without this node.
     fn add_incomplete_lists(&mut self, at: u64, node: usize) {
         let only = self.rng.chance(500).then(|| self.draw_node());
         let others = (0..self.nodes).filter(|&other| other != node);

@@ -52,7 +52,7 @@ impl World {
         self.inject(from, broadcast(), bytes.into());
     }
 
-    /// Returns the address of a stranger or of a node, or an address outside the segment.
+    /// Draws a source address: that of a stranger, that of a node, or one outside the segment.
     fn draw_source(&mut self, node: usize) -> SocketAddr {
         match self.rng.below(4) {
             0 => self.nodes[node].own.address(),

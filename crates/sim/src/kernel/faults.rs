@@ -114,7 +114,7 @@ declare_faults! {
         Reset[] { rate: u16 },
         /// Resets every connection after `byte` bytes.
         ResetAt[] { byte: u64 } => Self::Reset { rate: 0 },
-        /// Ends one direction of `rate` of every 1,000 connections.
+        /// Ends one direction of some connections: of `rate` connections per thousand.
         Half[] { rate: u16 },
         /// Stalls `rate` of every 1,000 connections.
         Stall[] { rate: u16 },

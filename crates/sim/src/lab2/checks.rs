@@ -200,7 +200,7 @@ impl Checks {
         }
     }
 
-    /// Checks the number of frames that answered one frame.
+    /// Checks that a node has not answered a frame with too many frames.
     pub(super) fn check_replies(&mut self, at: u64, node: usize, replies: u32) {
         if replies > REPLIES_MAX {
             let what = format!("{replies} frames");

@@ -23,7 +23,7 @@ const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
 
 /// The initial and largest MTU of every interface.
 pub(super) const MTU: u16 = 1_500;
-/// The smallest MTU of the kernel. With this MTU, a node can send an offer or a heartbeat without data, but no promise.
+/// The smallest MTU of the kernel. Offers and heartbeats without data fit into it, but promises do not.
 pub(super) const MIN_MTU: u16 = 68;
 /// An MTU that is too small only for tables and data. All other frames are short enough.
 pub(super) const SMALL_MTU: u16 = 128;

@@ -33,7 +33,7 @@ pub struct Log {
     failure_timeout: Duration,
     routine: Routine,
     ring_state: RingState,
-    /// The time since which this node has held a token without a confirmation.
+    /// The time at which this node began to hold a token that no member has confirmed.
     unconfirmed: Option<Instant>,
     drops: RateLimit,
     /// Members that expect a different number of members than this node, and for which the log has a line about this.

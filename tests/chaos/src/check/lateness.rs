@@ -64,8 +64,7 @@ impl Lateness {
         self.spans.get(next).is_some_and(|span| span.from <= to)
     }
 
-    /// Returns the last time before `at` at which the machine was late. Returns `at` if the machine is late at this
-    /// time.
+    /// Returns the last time up to `at` at which the machine was late.
     pub fn in_time_since(&self, at: Duration) -> Duration {
         let next = self.spans.partition_point(|span| span.from <= at);
         let last = next.checked_sub(1).map(|index| self.spans[index]);
