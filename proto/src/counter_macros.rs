@@ -31,7 +31,7 @@ macro_rules! reasons {
     };
 }
 
-/// Defines a struct of counters: arrays of counters, one per kind, and other counters with names.
+/// Defines a struct of counters. It has arrays with one counter per kind, and single counters with names.
 macro_rules! counters {
     (
         $(#[$about:meta])* pub struct $name:ident;

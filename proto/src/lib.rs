@@ -16,7 +16,7 @@
 //! 4. [`Machine::poll_event`]: pass the event to the observers.
 //! 5. [`Machine::poll_job`]: start or cancel the job outside the event loop. Report the outcome of each job as a
 //!    command.
-//! 6. [`Machine::poll_timeout`]: call [`Machine::handle_timeout`] at this time at the latest.
+//! 6. [`Machine::poll_timeout`]: call [`Machine::handle_timeout`] by this time.
 //!
 //! If [`Machine::can_batch_output`] returns `true`, the caller may poll after several messages instead of after each
 //! message.

@@ -118,8 +118,7 @@ pub trait Machine {
         false
     }
     /// Takes the time that the caller read after sending. All accepted messages left the process before this time. If
-    /// the kernel has preempted the process between the receipt of a message and the answer, this time is
-    /// correspondingly late.
+    /// the kernel interrupted the process between a message and its answer, this time includes the interruption.
     fn handle_flushed(&mut self, _by: Now) {}
 
     /// Handles an event of a connection. Returns the number of received bytes that the machine consumed. The caller

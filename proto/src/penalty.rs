@@ -25,8 +25,8 @@ impl Penalty {
         self.turns = skips_after(self.failures);
     }
 
-    /// Records a handover that succeeded. Removes one failure from the count. The member is then skipped as often as
-    /// after the remaining number of failures.
+    /// Records a handover that succeeded. Removes one failure from the count. From now on, only the remaining failures
+    /// determine how often the member is skipped.
     pub fn forget_one_failure(&mut self) {
         self.failures = self.failures.saturating_sub(1);
         self.turns = skips_after(self.failures);

@@ -23,7 +23,7 @@ impl RandomNumbers {
 
     /// Returns the next number, which is uniform from 0 to `end - 1`. Returns 0 if `end` is 0.
     pub fn next_below(&mut self, end: u32) -> u32 {
-        // The remainder of 64 bits is almost uniform: the deviation is below one in 2^32.
+        // The remainder of a 64-bit number is almost uniform: the deviation is below one in 2^32.
         let rest = self.next_u64().checked_rem(end.into()).unwrap_or_default();
         // The conversion cannot fail, because the remainder is below `end`.
         u32::try_from(rest).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Names, events and operations of connections, which state machines and their driver share.
+//! The names, events and operations of connections. State machines and their driver share these types.
 //!
 //! The driver closes no connection by itself, because the state machine has all timeouts of connections. Up to a limit,
 //! the driver buffers received bytes that the machine has not consumed. Beyond the limit, the peer must wait.

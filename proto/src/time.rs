@@ -38,7 +38,7 @@ impl Instant {
     /// Returns the point in time that lies `by` before this point. Returns the epoch if the result would be before the
     /// epoch.
     pub fn before(self, by: Duration) -> Self {
-        // The epoch may be the boot of the computer, so the limit of an age may lie before it.
+        // The epoch may be the boot of the computer. So a time that lies `by` in the past may be before the epoch.
         Self(self.0.saturating_sub(nanos(by)))
     }
 }

@@ -55,7 +55,7 @@ pub struct Adjustment {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConstantError {
-    /// A period, count or timeout is 0.
+    /// A period, a count or a timeout is 0.
     #[error("{name} must be more than 0")]
     Zero {
         /// The option's name.
@@ -205,8 +205,8 @@ impl Constants {
         self.heartbeat + 3 * self.take_timeout
     }
 
-    /// Returns the time that a giver waits after the TAKE_TOKEN with this number. This time is TAKE_TIMEOUT. After the
-    /// last TAKE_TOKEN, this time is 1.5 × TAKE_TIMEOUT.
+    /// Returns the time that a giver waits after the TAKE_TOKEN with this number. Usually, this time is TAKE_TIMEOUT.
+    /// After the last TAKE_TOKEN, it is 1.5 × TAKE_TIMEOUT.
     pub fn answer_timeout(&self, attempts: u32) -> Duration {
         // After the last TAKE_TOKEN, an acknowledgement that was sent in time may still be on its way.
         let on_the_way = if attempts < self.take_attempts {
@@ -227,7 +227,8 @@ impl Constants {
     /// Returns a digest of some constants. These constants must be equal on all members, because the behavior of each
     /// member depends on the constants of the other members.
     pub fn digest(&self) -> u64 {
-        // Each constant is named here, so that the author of a new one decides whether members must agree on it.
+        // Each constant is named here, so that the author of a new constant must decide whether all members need the
+        // same value.
         let Self {
             heartbeat,
             waiter_intervals,
@@ -254,7 +255,8 @@ impl Constants {
     /// # Errors
     /// Returns the first constant that cannot work, and the reason.
     pub fn check(&self) -> Result<(), ConstantError> {
-        // The counts and periods come first: within their limits, the products below cannot overflow.
+        // The counts and periods are checked first. If they are within their limits, the products below cannot
+        // overflow.
         self.check_periods()?;
         self.check_counts()?;
         let (hand_over, waiter_timeout) = (self.handover_timeout(), self.waiter_timeout());
@@ -328,7 +330,7 @@ impl Constants {
                 });
             }
         }
-        // An odd number of intervals is rounded down, so 1 gives a LOOSER that asks without a pause.
+        // Half of an odd number of intervals is rounded down. So with 1 interval, a LOOSER would ask without a pause.
         let looser = self.looser_intervals();
         if looser == 0 {
             return Err(ConstantError::WaiterIntervals(self.waiter_intervals));

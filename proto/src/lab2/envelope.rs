@@ -10,8 +10,8 @@ use crate::time::Instant;
 pub(super) struct Envelope {
     pub(super) from: MacAddr,
     pub(super) broadcast: bool,
-    /// The time at which the host received the frame. This time may be before the present input, because the frame may
-    /// have waited.
+    /// The time at which the host received the frame. This time may be earlier than the present time, because the frame
+    /// may have waited.
     pub(super) at: Instant,
     /// The backing of the author's tenure; `None` if the frame does not announce it.
     pub(super) backing: Option<Backing>,

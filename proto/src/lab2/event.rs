@@ -163,7 +163,7 @@ pub enum Diagnostic {
     },
     /// This node's member table does not become equal to the owner's table.
     TablesDiffer {
-        /// The last owner with a different table at the time of the report.
+        /// The owner whose table differed from this node's table when the problem was reported.
         owner: MacAddr,
     },
     /// The interface is up, but has refused all frames for WAITER_TIMEOUT.
@@ -175,8 +175,8 @@ pub enum Diagnostic {
         /// The IP addresses of the two machines; `None` if a frame with this node's address arrived.
         ips: Option<([u8; 16], [u8; 16])>,
     },
-    /// The timeouts of a member differ too much from the timeouts of the ring. So a member with such timeouts does not
-    /// stand for election, and must not own the token.
+    /// The timeouts of a member differ too much from the timeouts of the ring. Such a member does not stand for
+    /// election, and must not own the token.
     Apart {
         /// The member; `None` for this node.
         mac: Option<MacAddr>,
@@ -248,7 +248,8 @@ impl Diagnostic {
     /// Returns whether this problem is a delay of less than a quarter of `failure_timeout` (WAITER_TIMEOUT). The
     /// protocol recovers from such a delay by itself.
     pub fn is_slight(&self, failure_timeout: Duration) -> bool {
-        // A busy machine causes such delays now and then, and a report about each would hide the serious ones.
+        // A busy machine causes such delays now and then, and a report about each of them would hide the serious
+        // problems.
         match *self {
             Self::AnswerLate { after: late, .. }
             | Self::TakenLate {
@@ -294,8 +295,8 @@ pub enum DropReason {
     /// The frame is a TAKE_TOKEN to the broadcast address. An offer to the broadcast address would give one token
     /// several owners.
     BroadcastTakeToken,
-    /// The frame is a TAKE_TOKEN older than TAKE_TIMEOUT. After the giver sent this frame, it repeated the offer, or
-    /// stopped offering the token to this node.
+    /// The frame is a TAKE_TOKEN older than TAKE_TIMEOUT. Meanwhile, the giver has repeated the offer, or no longer
+    /// offers the token to this node.
     StaleOffer,
     /// The link is down, or the node is shut down.
     NotListening,
@@ -365,8 +366,7 @@ pub enum Event {
         to: MacAddr,
         /// The number of failed handovers to this member since the last successful handover.
         in_a_row: u32,
-        /// The new token that this node minted. The token is `None` if the node could send no offer. Then it keeps its
-        /// old token.
+        /// The new token that this node minted; `None` if the node could send no offer and so keeps its old token.
         minted: Option<Token>,
     },
     /// The token has reached the progress of 2^63 - 1, and can no longer be handed over.
@@ -429,7 +429,7 @@ pub enum Event {
     LockGranted {
         /// The session.
         session: u64,
-        /// The fencing token of the lock. It grows with each grant of the same name.
+        /// The fencing token of the lock. It grows with each grant of a lock with the same name.
         fence: Token,
     },
     /// The owner of the token refused a lock, because its table is full. The session is over.
@@ -456,7 +456,7 @@ pub enum Event {
         /// The new IP address of the member.
         ip: [u8; 16],
     },
-    /// A member announced its host name for the first time, or another host name than before. If the member is new,
+    /// A member announced its host name for the first time, or a different host name than before. If the member is new,
     /// this event comes before [`MemberAdded`](Self::MemberAdded).
     MemberNamed {
         /// The member.
@@ -464,8 +464,8 @@ pub enum Event {
         /// The host name of the member.
         name: HostName,
     },
-    /// A member announced that an operator paused it, or that its pause has another end or reason. The event is not
-    /// repeated before one of these changes.
+    /// A member announced that an operator paused it, or announced a different end or reason of its pause. The event is
+    /// reported once, and again when the end or the reason changes.
     MemberPaused {
         /// The member.
         mac: MacAddr,
@@ -534,7 +534,7 @@ pub struct StoredState {
     pub my_token_number: u32,
     /// The strongest token seen.
     pub known: Option<Token>,
-    /// A new or changed stamp for its place in the file; `None` if all stamps are unchanged. The stamps at other places
-    /// of the file stay unchanged.
+    /// A new or changed stamp, with its place in the file; `None` if all stamps are unchanged. The stamps at other
+    /// places of the file stay unchanged.
     pub stamp: Option<StoredStamp>,
 }

@@ -68,7 +68,7 @@ pub trait Inspect:
     }
     /// Returns the state.
     fn state(&self) -> State;
-    /// Returns the token that the machine considers as held; `None` if the machine is not OWNER.
+    /// Returns the token that the machine believes it holds; `None` if the machine is not OWNER.
     fn held_token(&self) -> Option<Token>;
     /// Whether the machine believes that it may use the token: it is OWNER and does not offer the token.
     fn may_use(&self) -> bool;
@@ -90,7 +90,7 @@ pub trait Inspect:
     fn overdue_members(&self) -> Vec<MacAddr> {
         Vec::new()
     }
-    /// Returns the reported problems that last: each problem ends only with its cause.
+    /// Returns the reported problems that last. Each of these problems ends only when its cause ends.
     fn lasting_problems(&self) -> Vec<Diagnostic> {
         Vec::new()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::StoredState;
 use crate::time::Instant;
 
-/// The last frames of a node. The guardian first sends the offer, and at last LEAVING.
+/// The last frames of a node. The guardian first sends the offer, and finally LEAVING.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastFrames {
     /// Offer of an OWNER.
@@ -21,7 +21,7 @@ pub struct LastOffer {
     pub len: usize,
     /// End of the lease. The guardian must not send the TAKE_TOKEN later.
     pub until: Instant,
-    /// Number of times that the guardian sends the TAKE_TOKEN. It gets no answer.
+    /// Number of times that the guardian sends the TAKE_TOKEN. The guardian receives no answer.
     pub attempts: u32,
     /// Time between two attempts.
     pub interval: Duration,

@@ -29,7 +29,7 @@ impl ShortText {
     }
 
     pub(super) fn as_str(&self) -> &str {
-        // The bytes come from a text.
+        // The bytes are valid UTF-8, because they come from a text.
         str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
     }
 }

@@ -15,8 +15,9 @@ use crate::time::Instant;
 /// Whether an owner with the backing `own` outbids the owner of a stronger token. The other owner has a stronger token,
 /// and announces the backing `theirs`.
 const fn does_outrank(own: Backing, theirs: Option<Backing>) -> bool {
-    // A ring has at most one quorum, so a quorum outbids everything else. Less than a quorum outbids only tokens that
-    // no program has used. A program of the other owner could not continue under an older fencing token.
+    // A ring has at most one quorum, so an owner with a quorum outbids every other owner. A confirmed owner without a
+    // quorum outbids only an owner whose token no program has used. Otherwise, that program would have to continue with
+    // an outdated fencing token.
     match own {
         Backing::Quorum => !matches!(theirs, Some(Backing::Quorum)),
         Backing::Confirmed => matches!(theirs, Some(Backing::Unused)),
@@ -78,7 +79,8 @@ impl Confidence {
             });
         }
         let grade = self.confirmations.grade(token);
-        // An owner that is a quorum by itself has no confirmations, so the earlier return applies to it.
+        // An owner that forms a quorum without other members has no confirmations, so the earlier `return` applies to
+        // it.
         let has_quorum = grade.is_some_and(|(grade, until)| grade == Grade::Quorum && until > now);
         Some(if has_quorum {
             Backing::Quorum
@@ -97,8 +99,8 @@ impl Confidence {
     ) -> bool {
         let own = self.backing(context, tenure);
         let does_outrank = own.is_some_and(|own| does_outrank(own, theirs));
-        // A stronger token of the same chain has only moved on. Without larger progress there is no stronger token to
-        // mint.
+        // A stronger token of the same chain is this node's token after further hops, so it is no rival. If the other
+        // token has the largest progress, this node cannot mint a stronger token.
         does_outrank && !other.same_chain(&tenure.token()) && other.progress < PROGRESS_MAX
     }
 
@@ -115,7 +117,7 @@ impl Confidence {
         if envelope.broadcast || !is_confirmed || stronger.same_chain(&tenure.token()) {
             return false;
         }
-        // The other owner's next heartbeat announces the backing. If no heartbeat arrives in this time, the other
+        // The other owner's next heartbeat announces the backing. If no heartbeat arrives within this time, the other
         // owner's broadcasts do not reach this node.
         let now = context.now();
         let named_by_unicast =
@@ -138,7 +140,7 @@ impl Confidence {
             return false;
         }
         let now = context.now();
-        // The other owner has had the time to outbid this owner. If it has not done so, this node's answers do not
+        // After this time, the other owner would have outbid this owner. If it did not, this node's answers do not
         // reach it.
         let outranked = first_seen(&mut self.competition.outranked, tenure.token(), now);
         now.since(outranked) >= context.constants().heartbeat / 2

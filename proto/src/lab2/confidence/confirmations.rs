@@ -15,7 +15,7 @@ use crate::lab2::Grade;
 use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
-/// Only the latest heartbeats count, up to this number. A member's answer counts only if it answers one of them.
+/// The number of latest heartbeats that count. A member's answer counts only if it answers one of them.
 const BEATS_KEPT: usize = 16;
 
 /// A member's promise. It ends at `until`.
@@ -33,7 +33,7 @@ pub(super) struct Confirmations {
     /// [`BEATS_KEPT`].
     beats: [Option<Instant>; BEATS_KEPT],
     next_beat: u32,
-    /// Latest promise of each member, sorted by MAC.
+    /// The latest promise of each member, sorted by MAC address.
     votes: Vec<Vote>,
     /// Latest computed grade.
     grade: Grade,
@@ -124,7 +124,7 @@ impl Confirmations {
     /// Adds a member's promise. The member sent it in answer to a heartbeat of the tenure. The promise ends at `until`.
     pub(super) fn add(&mut self, mac: MacAddr, until: Instant) {
         match self.votes.binary_search_by_key(&mac, |vote| vote.mac) {
-            // Answers may arrive in another order than their heartbeats were sent.
+            // Answers may arrive in a different order from their heartbeats.
             Ok(at) => self.votes[at].until = self.votes[at].until.max(until),
             Err(at) => self.votes.insert(at, Vote { mac, until }),
         }
@@ -148,8 +148,8 @@ impl Confirmations {
         }
     }
 
-    /// Returns the time until which promises of at least `count` members last. If `count` is 0, returns `alone`.
-    /// Returns `None` if the node sent no heartbeat in the tenure, or if fewer members promised.
+    /// Returns the time until which promises of at least `count` members last. If `count` is 0, returns the argument
+    /// `alone`. Returns `None` if the node sent no heartbeat in the tenure, or if fewer members promised.
     pub(super) fn promised_by_count(
         &mut self,
         token: Token,

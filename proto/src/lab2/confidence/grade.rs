@@ -53,7 +53,7 @@ impl Confidence {
         token: Token,
     ) -> Option<u32> {
         // An application that has worked under an earlier tenure of this node may continue until its lease ends. A
-        // numbered heartbeat would free members of their promises for that earlier tenure.
+        // numbered heartbeat would free the members from their promises for that earlier tenure.
         let may_ask = self.may_ask(context, members, token);
         may_ask.then(|| self.confirmations.note_heartbeat(token, context.now()))
     }
@@ -98,11 +98,13 @@ impl Confidence {
         let Some(sent_at) = self.confirmations.sent_at(token, promise.beat) else {
             return false;
         };
-        // A member that follows the rules does not promise more. So a forged promise gains no time.
+        // A member that follows the rules never promises for longer. So a forged promise cannot last longer than a real
+        // promise.
         let most = promise_duration(context, members.ring_size(context));
         let lasts = Duration::from_nanos(promise.lasts).min(most);
         let reliable = lasts / MARGIN_DIVISOR * (MARGIN_DIVISOR - 1);
-        // The member counts from the arrival of the heartbeat, which is later, so this node's count ends first.
+        // The member measures the promise from the arrival of the heartbeat. This node measures it from the sending of
+        // the heartbeat, so it ends earlier here.
         self.confirmations.add(from, sent_at + reliable);
         let is_quorum = matches!(self.confirmations.grade(token), Some((Grade::Quorum, _)));
         if !is_quorum || !members.is_large() {
@@ -162,8 +164,8 @@ impl Confidence {
                 return (Grade::Quorum, end);
             }
         }
-        // A view lasts until the first promise of a recently heard member ends. A member that becomes silent leaves
-        // this list before its promise ends.
+        // The grade `all-heard` lasts until the first of these promises ends. A member that becomes silent leaves the
+        // list `heard` before its promise ends.
         let heard = recently_heard(context, members);
         let end = self.confirmations.promised_by_all(token, heard);
         let end = end.filter(|&end| own == 1 && end > now);

@@ -50,8 +50,8 @@ pub(crate) fn promise_duration(context: &Context, members: usize) -> Duration {
 
 /// Returns the time after its start during which a node makes no promises. `ring` is the number of members of the ring.
 pub(crate) fn promise_delay(context: &Context, members: &Members, ring: usize) -> Duration {
-    // Before a restart, the node may have made a promise of that length. At that time, the node may have used other
-    // constants, which other members still have.
+    // Before a restart, the node may have made a promise of this duration. It may have had different constants then:
+    // the constants that other members still have.
     promise_duration(context, ring).max(members.longest_waiter_timeout(context))
 }
 
@@ -80,7 +80,7 @@ impl Confidence {
     ) -> bool {
         let size = assumed_ring_size(context, members, digest);
         let number = beat.unwrap_or(0).wrapping_add(members.own_rank(context));
-        // Without this stride, each heartbeat of a large ring would cost one answer per member.
+        // Without this stride, each heartbeat of a large ring would cause one answer per member.
         if !number.is_multiple_of(answer_stride(size)) {
             return false;
         }
@@ -90,8 +90,8 @@ impl Confidence {
             && self.may_vote_for(context, members, (token, holder), size);
         match beat {
             Some(beat) if promises => {
-                // This node may be restarted, and may no longer be apart. After the restart it waits for only this long
-                // before it makes promises again.
+                // No promise may last longer than the time for which this node waits after a restart. After the
+                // restart, this node may no longer be apart, and then it waits for only this time.
                 let most = context
                     .configured_constants()
                     .waiter_timeout()
@@ -103,7 +103,7 @@ impl Confidence {
                 let promise = lab2::Promise { token, beat, lasts };
                 out.send(to, Content::HeartbeatAnswer(Some(promise)));
             }
-            // A member that must not make this promise still shows that it is alive.
+            // A member that must not make this promise still answers, to show that it is alive.
             Some(_) => out.send(to, Content::HeartbeatAnswer(None)),
             None if members.allow_ping(context, holder) => {
                 out.send(to, Content::HeartbeatAnswer(None));

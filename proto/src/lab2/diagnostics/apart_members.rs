@@ -7,7 +7,7 @@ use crate::lab2::Diagnostic;
 use crate::lab2::machine::Output;
 
 impl Diagnostics {
-    /// Reports whether this node is apart, when this changes.
+    /// Reports that this node became apart, or that it is no longer apart.
     pub(crate) fn note_own_apart(out: &mut Output, apart: bool) {
         report(out, Diagnostic::Apart { mac: None }, !apart);
     }

@@ -21,7 +21,8 @@ pub(super) struct Cards {
     version: Option<Version>,
     /// Host name of this node; `None` if this node announces no host name.
     host_name: Option<HostName>,
-    /// Time of this node's last broadcast with its host name; `None` if a later member may not know the host name.
+    /// Time of this node's last broadcast with its host name; `None` if a member that joined later may not know the
+    /// host name.
     named_at: Option<Instant>,
     /// End and reason of this node's pause; `None` if no operator paused it.
     pause: Option<Pause>,
@@ -127,7 +128,7 @@ impl Diagnostics {
         kind: Kind,
     ) -> Option<Card<'_>> {
         let own = self.cards.own.as_ref();
-        // Only the owner has a program, and a short card fits more frames.
+        // Only a program of the owner can hold the token, and a short card fits into more frames.
         let own = own.filter(|_| kind == Kind::TokenIsHere);
         Some(Card {
             version: self.cards.version?,
@@ -159,7 +160,7 @@ impl Diagnostics {
             }
             return;
         };
-        // Only versions that differ from this node's version need memory. In most rings none differs.
+        // Only versions that differ from this node's version need memory. In most rings, all versions are equal.
         let differs = self.cards.version != Some(card.version);
         members.set_version(envelope.from, differs.then_some(card.version));
         self.note_one_way(context, members, envelope.from, card.unheard);
@@ -176,7 +177,8 @@ impl Diagnostics {
             self.cards.heard = None;
             return;
         };
-        // A card has an age instead of a time, because the clocks of two machines may differ.
+        // A card contains the time for which the program has held the token. It contains no clock time, because the
+        // clocks of two machines may differ.
         let since = envelope.at.before(Duration::from_nanos(work.held));
         match &mut self.cards.heard {
             Some((mac, known)) if *mac == envelope.from && known.program == work.program => {

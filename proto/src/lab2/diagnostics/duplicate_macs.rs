@@ -59,7 +59,7 @@ impl Diagnostics {
         // A machine may change its address back after a while. Only quick changes show a second machine.
         let last = last.filter(|last| at.since(last.at) < apart);
         let returns = last.map_or(0, |last| {
-            // The two machines may stay for days, and the count must not overflow.
+            // The two machines may share the address for days, and the count must not overflow.
             last.returns.saturating_add(u8::from(last.before == ip))
         });
         let changes = IpChanges {
@@ -70,7 +70,7 @@ impl Diagnostics {
         self.duplicate_macs.changes.insert(mac, changes);
         if returns < SHARED_RETURNS_MIN {
             out.event(Event::MemberMoved { mac, ip });
-        // Each frame of the two machines changes the address, so only the first of these changes is reported.
+        // Each frame of the two machines changes the IP address. So the shared MAC address is reported only once.
         } else if last.is_none_or(|last| last.returns < SHARED_RETURNS_MIN) {
             let ips = Some((before, ip));
             report(out, Diagnostic::AddressShared { mac, ips }, false);

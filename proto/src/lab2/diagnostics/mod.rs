@@ -1,6 +1,6 @@
-//! Reports for people, about assumptions of `docs/explanation/guarantees.md` that do not hold, and about the members'
-//! cards. The state machine passes its observations to this module, but no rule of the protocol depends on the reports.
-//! Start with `Diagnostics::problems` in `problems`.
+//! Reports for people. They describe the members' cards, and the assumptions of `docs/explanation/guarantees.md` that
+//! do not hold. The state machine passes its observations to this module, but no rule of the protocol depends on the
+//! reports. Start with `Diagnostics::problems` in `problems`.
 
 mod apart_members;
 mod cards;
@@ -32,7 +32,7 @@ use silence_reports::SilenceReports;
 /// again.
 const RECENT_TIMEOUTS: u32 = 128;
 
-/// The observations of this node, each with a note whether it was reported.
+/// The observations of this node. Each observation has a flag that shows whether it was reported.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Diagnostics {
     problems: ProblemLog,

@@ -65,7 +65,8 @@ impl Diagnostics {
             last: now,
         };
         match place {
-            // After a longer pause the report begins again: in between, the member may have heard this node.
+            // After a longer pause, the report begins again, because the member may have heard this node during the
+            // pause.
             Some(at) if now.since(by[at].last) < members.silent_after(context) => by[at].last = now,
             Some(at) => by[at] = fresh,
             None => by.push(fresh),

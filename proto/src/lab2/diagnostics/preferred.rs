@@ -20,8 +20,8 @@ impl PreferredReport {
 }
 
 impl Diagnostics {
-    /// Reports the preferred member that does not take the token, and later the end of this problem. A problem of
-    /// another member is news.
+    /// Reports the preferred member that does not take the token, and later the end of this problem. If a different
+    /// member now has the problem, reports this as a new problem.
     pub(super) fn review_preferred(
         &mut self,
         context: &Context,

@@ -24,7 +24,8 @@ const DIFFERENCE_TIMEOUTS: u32 = 64;
 const SEND_FAILURES_MIN: u32 = 4;
 /// The number of failed offers that this node remembers.
 const FAILED_OFFERS_MAX: usize = 8;
-/// The maximum number of owners that this node remembers because other members hear them and this node does not.
+/// This node remembers owners that it does not hear, although other members hear them. This constant is the maximum
+/// number of such owners.
 const UNHEARD_OWNERS_MAX: usize = 8;
 
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
@@ -144,7 +145,7 @@ impl Diagnostics {
     fn remember_event(&mut self, context: &Context, problem: Diagnostic) -> Option<Instant> {
         let now = context.now();
         let limit = context.waiter_timeout();
-        // A slight lateness must not hide a harmful lateness, so the two are different kinds.
+        // A slight delay must not hide a harmful delay, so these events count as different kinds.
         let kind = |it: &Diagnostic| (discriminant(it), it.is_slight(limit));
         let mut events = self.problems.events.iter_mut();
         if let Some(like) = events.find(|(_, it)| kind(it) == kind(&problem)) {
@@ -155,7 +156,7 @@ impl Diagnostics {
         None
     }
 
-    /// Reports that this node has become deaf or hears again.
+    /// Reports that this node has become deaf, or that it hears again.
     pub(crate) fn review_hearing(
         &mut self,
         context: &Context,
@@ -357,7 +358,7 @@ impl Diagnostics {
             return;
         }
         if now.since(difference.last) >= waiter_timeout {
-            // During such a pause, the tables may have been equal.
+            // No difference was seen for a while, so the tables may have been equal in that time.
             difference.since = now;
         }
         (difference.owner, difference.last) = (owner, now);
@@ -388,7 +389,8 @@ impl Diagnostics {
 
     /// Ends all problems with the link. Call this function when the link went down.
     pub(crate) fn note_link_lost(&mut self, out: &mut Output) {
-        // Shared addresses and members that are apart do not depend on this node's link, so they stay.
+        // Reports about shared addresses and about members that are apart do not depend on this node's link, so they
+        // stay.
         let before = std::mem::take(&mut self.problems);
         let reachability = std::mem::take(&mut self.reachability);
         let one_way = std::mem::take(&mut self.one_way);

@@ -19,7 +19,7 @@ const UNREACHED_TIMEOUTS: u32 = 4;
 /// deaf, multiplied by this factor.
 const GAP_FACTOR: u32 = 2;
 
-/// Observations, each with a note whether it was reported.
+/// Observations. Each observation has a flag that shows whether it was reported.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Reachability {
     /// The unicast frames that arrived since the last broadcast frame.
@@ -237,7 +237,7 @@ impl Diagnostics {
         });
         self.reachability.small_mtu = small_mtu;
         match (before, small_mtu) {
-            // A different member or MTU is news: one reported machine must not hide the next one.
+            // A different member or MTU is news: a reported machine must not hide the next machine with a small MTU.
             (before, Some(trouble)) if before != small_mtu => report(out, trouble, false),
             (Some(trouble), None) => report(out, trouble, true),
             _ => {}

@@ -10,8 +10,8 @@ use crate::time::Instant;
 
 /// Number of searches for silent members within the time after which a member counts as silent.
 const SEARCHES_PER_SILENCE: u32 = 64;
-/// A divisor of the time after which a member counts as silent. If the time since the last search is longer than the
-/// quotient, the node was stalled, and cannot know which members were silent.
+/// A divisor of the time after which a member counts as silent. The quotient is a time. If more than this time has
+/// passed since the last search, the node was stalled, and cannot know which members were silent.
 const STALL_DIVISOR: u32 = 8;
 /// If at most this number of members become silent at about the same time, the reports name each of them.
 const NAMED_MAX: usize = 4;
@@ -23,9 +23,9 @@ pub(super) struct SilenceReports {
     next: Option<Instant>,
     /// Time since which this node has run without being stalled.
     running_since: Option<Instant>,
-    /// Members that were last heard before this time are silent. The time never goes back. When the ring grows, members
-    /// may be silent for longer before they count as silent. But members that were reported as silent must not count as
-    /// heard again only because the ring has grown.
+    /// Members that were last heard before this time are silent. The time never goes back. In a larger ring, a member
+    /// must be silent for longer before it counts as silent. But when the ring grows, the members that were reported as
+    /// silent must not count as heard again.
     alive: Instant,
     /// Members that this node has never heard, and that other members report as silent. The list is sorted by MAC. The
     /// list contains no members that have left, because no reports name such members.
@@ -129,7 +129,7 @@ impl Diagnostics {
         if gap.is_none_or(|gap| gap >= silence / STALL_DIVISOR) {
             silence_reports.running_since = Some(now);
         }
-        // While its link was down, this node also heard no members.
+        // This node could not hear any member while its link was down.
         let attends = silence_reports.running_since.max(context.up_since());
         let knows = context.is_up() && attends.is_some_and(|at| now.since(at) >= silence);
         silence_reports.alive = silence_reports.alive.max(now.before(silence));
@@ -160,8 +160,8 @@ impl Diagnostics {
         for (mac, _, others) in back.reports() {
             out.event(Event::MemberAlive { mac, others });
         }
-        // A node knows that a majority is missing only after it has listened for long enough. A report that exists
-        // stays.
+        // A node knows that a majority is missing only after it has listened for long enough. A problem that was
+        // already reported stays.
         let before = silence_reports.no_quorum;
         let trouble = self.no_quorum_problem(context, members);
         let trouble = trouble.filter(|_| knows || before.is_some());

@@ -27,9 +27,9 @@ pub(crate) struct BestToken {
     token: Option<Token>,
     holder: MacAddr,
     data: Vec<u8>,
-    /// currentMyTokenNumber.
+    /// currentMyTokenNumber: the number of the last chain that this node minted.
     own_number: u32,
-    /// heardAboutToken.
+    /// heardAboutToken: the time at which this node last heard about the token.
     heard: Option<Instant>,
     /// The last time at which `token` became stronger, or at which its holder was heard.
     last_alive: Option<Instant>,

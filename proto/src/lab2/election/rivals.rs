@@ -30,9 +30,9 @@ pub(crate) struct Rivals {
 impl Rivals {
     /// Notes the rival `theirs`, and decides whether this node's token must get ahead of the rival.
     pub(crate) fn note_rival(&mut self, now: Instant, theirs: Token, mine: Token) {
-        // Two tokens that circulate equally fast may never meet. News of each token is some hops old, and by then
-        // weaker than the other token. If one token gets ahead, all members that have heard of it refuse the other.
-        // Only one of the two may get ahead, so their names decide.
+        // Two tokens that circulate equally fast may never meet. News of a token is some hops old when it arrives, and
+        // the other token is then already stronger. If one token gets ahead, all members that have heard of this token
+        // refuse the other token. Only one of the two tokens may get ahead, so their names decide which one.
         let name = |token: Token| (token.author, token.number);
         // Members refuse a rival that is far behind even without a lead.
         let close = mine.progress.abs_diff(theirs.progress) < RIVAL_LEAD;
@@ -61,8 +61,8 @@ impl Rivals {
     }
 
     /// Returns whether this node answers another node's claim to a weaker token. If this function returns `true`, the
-    /// answer counts as sent. A claim needs no answer in two cases: its token is an earlier token of this chain, or the
-    /// node answered a claim shortly before.
+    /// answer counts as sent. A claim needs no answer if its token is an earlier token of this chain. It also needs no
+    /// answer if the node answered a claim shortly before.
     pub(crate) fn take_answer(
         &mut self,
         context: &Context,

@@ -102,8 +102,8 @@ pub struct OnceRequest {
 
 impl OnceRequest {
     /// Whether this run satisfies the request. Then no new run is necessary. A run no longer satisfies the request when
-    /// its period is almost over. The period counts as almost over when only a hundredth of it is left, but at most a
-    /// minute.
+    /// its period is almost over. The period counts as almost over when at most a hundredth of it is left, and at most
+    /// a minute.
     pub fn is_satisfied_by(&self, run: &RunView) -> bool {
         // A scheduler does not call at exact times, and a stamp is written some hops after its call. Without a
         // tolerance, a job that is called once per period would run in every second period.
@@ -127,7 +127,7 @@ impl OnceRequest {
             RunOutcome::Begun | RunOutcome::Failed => !self.retry,
             RunOutcome::Void => false,
         };
-        // A replaced run has happened too. On the two sides of a split, both runs may have begun in the period.
+        // A replaced run has happened too. If the ring was split, each side may have begun a run in the period.
         let before = run.before.filter(|_| !self.retry);
         counts.then_some(run.age).into_iter().chain(before).min()
     }

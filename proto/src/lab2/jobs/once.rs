@@ -32,7 +32,7 @@ pub(super) struct OnceJob {
     pub(super) since: Instant,
     /// Whether this node sent a question after the last change of the stamps.
     pub(super) asked: bool,
-    /// The serial number of a question. Answers to earlier questions do not count.
+    /// The serial number of the first question whose answers count.
     pub(super) first: u32,
     /// The members that agreed, each with the time of its last answer. The list is sorted by MAC.
     pub(super) agreements: Vec<(MacAddr, Instant)>,
@@ -48,7 +48,7 @@ impl OnceJob {
 
 impl Jobs {
     pub(super) fn begin(&mut self, job_context: &JobContext<'_>, request: OnceRequest) {
-        // A node has one open request: a new one means that the caller has given the earlier one up.
+        // A node has one open request: a new request means that the caller has given up the earlier request.
         self.end(job_context, None, RunEnd::NotRun);
         self.announce_if_due(job_context);
         // The token may have been lost since the caller was granted it. Then `once_progress` returns `None`.
@@ -211,8 +211,8 @@ impl Jobs {
         }
     }
 
-    /// Stamps a new run. If the last run satisfies the request, no new run is necessary. At this call, this node knows
-    /// the stamps of all members that count.
+    /// Stamps a new run. If the last run satisfies the request, no new run is necessary. Call this function only when
+    /// this node knows the stamps of all members that count.
     fn stamp_run(
         &mut self,
         job_context: &JobContext<'_>,
@@ -249,9 +249,9 @@ impl Jobs {
     }
 
     /// Whether enough members store exactly the stamps that this node knows. If the request requires a quorum, a
-    /// majority must agree. If it requires no quorum, all members must agree. But after the duration of a promise,
-    /// fewer agreements are enough. A member that was not heard for the duration of a promise then need not agree. If
-    /// the request requires no grade, no member need agree.
+    /// majority of the ring must agree. Otherwise, all members must agree at first. When the request has waited for the
+    /// duration of a promise, members that were not heard in that time need not agree. If the request then requires
+    /// only the grade `alone`, no member need agree.
     fn has_enough_agreements(&self, job_context: &JobContext<'_>) -> bool {
         let Some(once) = self.once.as_ref().filter(|once| once.asked) else {
             return false;
@@ -267,7 +267,7 @@ impl Jobs {
         let is_fresh = |at: Instant| now.since(at) < lasts;
         if once.request.require == Grade::Quorum {
             let agreements = once.agreements.iter().filter(|&&(_, at)| is_fresh(at));
-            // The holder itself has the stamps, so it counts as one that agrees.
+            // The holder itself has the stamps, so it counts as a member that agrees.
             return 1 + agreements.count() > ring_size / 2;
         }
         let has_agreed = |mac: MacAddr| {

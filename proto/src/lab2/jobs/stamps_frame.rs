@@ -54,8 +54,8 @@ impl JobContext<'_> {
         stamps_per_frame(self.context, self.members)
     }
 
-    /// Whether this node may agree to stamps. If the node was just restarted, or has a new address, it may have agreed
-    /// before. The members must not count this node twice.
+    /// Whether this node may agree to stamps. A node that was just restarted or has a new address may have agreed
+    /// already, and the members must not count it twice.
     fn is_settled(&self) -> bool {
         let ring = self.members.ring_size(self.context);
         self.context
@@ -198,8 +198,8 @@ impl Jobs {
             return;
         }
         self.answers.record(now);
-        // At most two frames answer a question. The serial number decides which parts, so the next question gets the
-        // next parts.
+        // At most two frames answer a question. The serial number selects the parts. So the answer to the next question
+        // contains the next parts.
         let parts = known.div_ceil(each);
         let begin = 2 * frame.serial as usize % parts;
         for part in begin..(begin + 2).min(parts) {

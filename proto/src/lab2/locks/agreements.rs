@@ -61,7 +61,8 @@ impl Agreements {
         }
     }
 
-    /// Returns the members that have reported the copy `own` of this node under this token since the time `from`.
+    /// Returns the members whose copy equals `own`, the copy of this node. The members must have reported their copies
+    /// under this token, at the time `from` or later.
     pub(super) fn agreeing(
         &self,
         token: Token,

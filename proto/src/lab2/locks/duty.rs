@@ -17,17 +17,19 @@ use crate::time::Instant;
 pub(super) struct Duty {
     token: Token,
     since: Instant,
-    /// The time from which this owner may grant locks of the table `Others`. Earlier, holders may still claim locks.
+    /// The time from which this owner may grant locks of the table `Others`. Before this time, holders may still claim
+    /// locks.
     settled_at: Instant,
-    /// The giver and the digest of its table `Others`, until this node has the same table.
+    /// The giver and the digest of its table `Others`; `None` when this node has the same table.
     wanted: Option<(MacAddr, u64)>,
-    /// Whether a majority agreed to the table `Quorum` under this token. Only then this owner may change the table.
+    /// Whether a majority agreed to the table `Quorum` under this token. Before the agreement, this owner must not
+    /// change the table.
     opened: bool,
     /// The last time at which this node asked the members to confirm the tenure, because requests wait for a quorum.
     asked: Option<Instant>,
     /// The number of changes under this token.
     changes: u64,
-    /// Held records of the table `Quorum` whose members do not know yet that a majority has stored the record.
+    /// Held records of the table `Quorum`. Their members do not know yet that a majority has stored these records.
     unconfirmed: Vec<Key>,
 }
 

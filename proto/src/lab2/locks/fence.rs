@@ -5,11 +5,12 @@ use std::cmp::Ordering;
 
 use ring_codec::lab2::{PROGRESS_MAX, Token};
 
-/// If a fencing token has more progress than this above the owner's token, it comes from the other side of a split.
-/// The owner cannot exceed it. Changes of one token reach more progress only after 2³² changes.
+/// The maximum lead of a lock's fencing token over the owner's token, in progress. A fencing token with a larger lead
+/// comes from the other side of a split, and the owner cannot exceed it. The changes under one token cause a larger
+/// lead only after 2³² changes.
 const LEAD_MAX: u64 = 1;
 
-/// Returns the fencing token of a change under the owner's token. It grows with each change.
+/// Returns the fencing token of a change under the owner's token. The fencing token grows with each change.
 pub(super) const fn of_change(token: Token, change: u64) -> Token {
     later(
         Token {
@@ -20,8 +21,8 @@ pub(super) const fn of_change(token: Token, change: u64) -> Token {
     )
 }
 
-/// Returns the fencing token after `count` more uses of a lock. The strongest token that a frame can carry has no later
-/// token, so it stays. Only forged frames bring a ring to it.
+/// Returns the fencing token after `count` more uses of a lock. If a frame cannot carry a later token, returns the
+/// strongest token. A ring reaches this token only through forged frames.
 pub(super) const fn later(fence: Token, count: u64) -> Token {
     let [_, _, _, _, a, b, c, d] = count.to_be_bytes();
     let (number, is_wrapped) = fence

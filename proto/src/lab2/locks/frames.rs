@@ -210,7 +210,7 @@ impl Locks {
     }
 }
 
-/// Returns the number of records that fit a frame to every member.
+/// Returns the number of records in a frame that fits the MTU of every member.
 pub(super) fn per_frame(locks: &LocksContext<'_>) -> usize {
     let none = lab2::Message::Locks {
         token: NO_TOKEN,
@@ -226,7 +226,7 @@ pub(super) fn per_frame(locks: &LocksContext<'_>) -> usize {
     (room / size_of::<lab2::LockRecord>()).min(LOCKS_PER_FRAME_MAX)
 }
 
-/// Whether a question fits a frame to every member.
+/// Whether a question fits the MTU of every member.
 pub(super) fn may_ask(locks: &LocksContext<'_>) -> bool {
     let question = lab2::Message::LocksQuestion {
         grade: 0,
@@ -236,8 +236,8 @@ pub(super) fn may_ask(locks: &LocksContext<'_>) -> bool {
     room_after(locks, question).is_some()
 }
 
-/// Returns the number of bytes that fit a frame to every member after the message. Returns `None` if the message does
-/// not fit.
+/// Returns the number of bytes that remain after the message in a frame that fits the MTU of every member. Returns
+/// `None` if the message does not fit.
 fn room_after(locks: &LocksContext<'_>, message: lab2::Message<'_>) -> Option<usize> {
     let frame = lab2::Frame {
         destination: MacAddr::default(),
@@ -257,7 +257,7 @@ impl Payloads {
         let Self {
             waiting,
             last,
-            // Every frame sets them again.
+            // Every frame sets these buffers again.
             encoded: _,
             sums: _,
         } = self;

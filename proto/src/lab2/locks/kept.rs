@@ -10,7 +10,8 @@ use crate::lab2::machine::Writer;
 use crate::lab2::{Event, LockName, LockRequest};
 use crate::time::Instant;
 
-/// A node keeps no lock whose session is older. Members show the age of the session, and not of its last program.
+/// The maximum age of a session whose lock a node keeps. People see the age of the session instead of the age of its
+/// last program, so the session must not become old.
 const SESSION_AGE_MAX: Duration = Duration::from_secs(1);
 /// The maximum number of times that programs use the same session again. Each program has its own fencing token.
 pub(super) const REUSES_MAX: u32 = 100_000;
@@ -20,7 +21,8 @@ pub(super) const REUSES_MAX: u32 = 100_000;
 pub(super) struct KeptLocks {
     /// The sessions of the kept locks, and the times at which the node releases them.
     names: BTreeMap<LockName, (u64, Instant)>,
-    /// The sessions that other programs use now: the number of the program's request, and the number of the session.
+    /// The sessions that a later program uses now. The key is the number of the program's request, and the value is the
+    /// number of the session.
     users: BTreeMap<u64, u64>,
 }
 
@@ -29,7 +31,7 @@ impl KeptLocks {
         self.names.is_empty()
     }
 
-    /// Whether no program uses this session.
+    /// Whether this node keeps the lock of this session, so that no program uses the session.
     pub(super) fn has(&self, session: u64) -> bool {
         self.names.values().any(|&(kept, _)| kept == session)
     }

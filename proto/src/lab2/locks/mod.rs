@@ -13,7 +13,7 @@
 //! | `sessions` | the locks that programs of this node hold or want |
 //! | `kept` | released locks that this node keeps for a moment |
 //! | `renewals` | the leases of holders, and the flags of silent members |
-//! | `sync` | copies of the tables become equal |
+//! | `sync` | the frames that make all copies of the tables equal |
 //! | `frames` | the frames of locks |
 
 mod agreements;
@@ -103,15 +103,15 @@ pub(crate) struct Locks {
     agreements: Agreements,
     /// Requests that no owner has served yet.
     pending: VecDeque<Pending>,
-    /// Whether this owner kept the token when it last looked.
+    /// Whether this owner kept the token for work on locks at the last check.
     keeps_token: bool,
-    /// For each grade: whether this node could grant locks when it last looked.
+    /// For each grade: whether this node could grant locks of this grade at the last check.
     power: [bool; 3],
-    /// The last time at which each member announced that it lives. An owner flags the records of silent members.
+    /// The time at which each member last announced that it is alive. An owner flags the records of silent members.
     heard: BTreeMap<MacAddr, Instant>,
     /// The chain of the strongest known token, and the time at which this node first knew it.
     chain: Option<(Token, Instant)>,
-    /// Whether the last heartbeat of the owner had a standing. For an owner: whether a PING had one.
+    /// Whether the last heartbeat of the owner had a standing. For an owner: whether a PING had a standing.
     others_show: bool,
     /// The questions about the table of each side.
     questions: [Questions; 2],

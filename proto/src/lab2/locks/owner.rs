@@ -17,7 +17,8 @@ use crate::lab2::machine::Writer;
 use crate::lab2::{Grade, LockName};
 use crate::time::Instant;
 
-/// A request that no owner has served is kept for this number of WAITER_TIMEOUTs. Its member repeats it earlier.
+/// A request that no owner has served is kept for this number of WAITER_TIMEOUTs. The member repeats its request
+/// earlier.
 const PENDING_PERIODS: u32 = 1;
 /// The maximum number of kept requests.
 const PENDING_MAX: usize = 4_096;
@@ -82,7 +83,7 @@ impl Locks {
         let since = since.map_or(now, |(_, since)| since);
         let told = standing.map_or(longest, |it| Duration::from_nanos(it.settles).min(longest));
         let settled_at = (since + longest).min(now + told);
-        // A giver that was about to ask its own giver does not have the right table.
+        // A giver that still waits for the table of its giver does not have the right table.
         let standing = standing.filter(|it| it.settles != LocksStanding::NOT_KNOWN);
         let wanted = standing.map(|it| (from, it.others));
         let mut duty = Duty::new(token, now, (settled_at, wanted));
@@ -138,7 +139,7 @@ impl Locks {
     /// Whether this owner may grant locks that need this grade.
     fn may_grant(&self, locks: &LocksContext<'_>, grade: Grade) -> bool {
         let is_settled = |duty: &Duty| duty.settled_at() <= locks.now();
-        // Also a lock of grade `quorum` waits until this owner knows the locks of lower grades.
+        // Even a lock of the grade `quorum` waits until this owner knows the locks of lower grades.
         self.may_change(locks, Side::of(grade))
             && self.may_change(locks, Side::Others)
             && locks.tenure.grade >= grade
@@ -152,8 +153,8 @@ impl Locks {
         let Some(duty) = self.duty.as_ref().filter(|_| locks.may_agree()) else {
             return false;
         };
-        // A member that restarts agrees again only after a lease and this time. Until then, nobody relies on a lock
-        // that the member has forgotten.
+        // After a restart, a member agrees only when a lease and this time have passed. By then, no program relies on a
+        // lock that the member has forgotten.
         let lasts = promise_duration(locks.context, ring) / 32 * 31;
         let lately = locks.now().before(lasts);
         let agreeing = self.agreements.agreeing(duty.token(), own, lately);
@@ -180,7 +181,7 @@ impl Locks {
         }
     }
 
-    /// If a majority agrees to the table `Quorum`, tells the holders of new locks.
+    /// If a majority agrees to the table `Quorum`, reports this to the holders of new locks.
     pub(super) fn review_agreement(&mut self, locks: &LocksContext<'_>) {
         if !self.is_agreed(locks) {
             return;
@@ -207,7 +208,7 @@ impl Locks {
         self.confirm_flags(locks);
     }
 
-    /// Tells the holder that a majority has stored its record.
+    /// Reports to the holder that a majority has stored its record.
     fn confirm(&mut self, locks: &LocksContext<'_>, record: &Record) {
         if record.member == locks.me() {
             self.on_confirmed(locks, record);
@@ -240,7 +241,8 @@ impl Locks {
             self.refuse(locks, wanted);
             return;
         }
-        // Only the table `Others` can miss the record of a holder. A majority never forgets one.
+        // Only the table `Others` can lack the record of a holder. A majority never forgets a record of the table
+        // `Quorum`.
         let wanted = if claims {
             wanted
         } else {
@@ -306,7 +308,8 @@ impl Locks {
         }
         let known = self.table(side).get(key).copied();
         let removed = known.map(|known| Record {
-            // Several programs may have used the session, and each had a larger fencing token than the one before.
+            // Several programs may have used the session, and each program had a larger fencing token than the previous
+            // program.
             fence: if released.fence.is_stronger_than(&known.fence) {
                 released.fence
             } else {
@@ -382,7 +385,7 @@ impl Locks {
         changed: &mut BTreeSet<u64>,
     ) {
         let mut granted = Vec::new();
-        // A session whose grade this owner does not have must not hold up the others.
+        // If this owner does not have the grade of a session, this session must not delay the other sessions.
         let mut waiting = self
             .waiting(name)
             .filter(|it| self.may_grant(locks, it.request.grade));
@@ -405,7 +408,8 @@ impl Locks {
         }
     }
 
-    /// Announces changed records of both tables. `side` is the table that has changed in any case.
+    /// Announces changed records of both tables. The table `side` has certainly changed, and the other table may have
+    /// changed.
     pub(super) fn commit(&mut self, locks: &LocksContext<'_>, side: Side, changed: &BTreeSet<u64>) {
         self.commit_with(locks, side, Vec::new(), changed);
     }
@@ -527,7 +531,8 @@ impl Locks {
         }
     }
 
-    /// Grants what this owner could not grant before: its grade or its knowledge of the tables became sufficient.
+    /// Grants the locks that this owner could not grant before. Call this function when its grade or its knowledge of
+    /// the tables becomes sufficient.
     pub(super) fn grant_waiting(&mut self, locks: &LocksContext<'_>) {
         if self.duty.is_none() || !locks.tenure.may_serve {
             return;

@@ -12,7 +12,7 @@ use crate::time::Instant;
 #[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Questions {
     limit: Throttle,
-    /// The first key for which this node asked last.
+    /// The first key of the last question.
     from: Key,
 }
 
@@ -32,9 +32,10 @@ impl Questions {
         is_allowed
     }
 
-    /// Returns whether this node should ask for the keys from `next` on, after a part with the keys before. A question
-    /// that it should ask counts as sent. A second copy of a part causes no second question. Otherwise each copy would
-    /// cause a question for each later part, and the copies of their answers would cause even more.
+    /// Returns whether this node should ask for the keys from `next` on. It has just received a part with the keys
+    /// before `next`. A question that it should ask counts as sent. A second copy of a part causes no second question.
+    /// Otherwise each copy would cause a question for each later part, and the copies of their answers would cause even
+    /// more.
     #[must_use = "an allowed question counts as sent"]
     pub(super) fn try_continue(&mut self, now: Instant, next: Key) -> bool {
         let is_next = next > self.from;

@@ -109,7 +109,7 @@ impl Record {
         }
     }
 
-    /// Returns a number that differs if a field differs. The age does not count, because it differs between members.
+    /// Returns a hash of all fields except the age. The age does not count, because it differs between members.
     pub(super) fn hash(&self) -> u64 {
         xxh3_64(self.encode_with_age(0).as_bytes())
     }

@@ -65,7 +65,7 @@ impl Renewals {
     }
 
     /// Makes a renewal due if another tenure began before an owner answered the last renewal. An owner of a version
-    /// without named locks never answers. If all renewals came in its tenures, the leases would end.
+    /// without named locks never answers. If every renewal arrived in a tenure of such an owner, the leases would end.
     pub(super) fn follow_token(&mut self, known: Token, now: Instant, pause: Duration) {
         if self.missed.iter().flatten().any(|token| *token != known) {
             self.missed = [None, None];
@@ -170,7 +170,8 @@ impl Locks {
             return;
         }
         self.heard.insert(from, locks.now());
-        // A node that has just started must know the locks of grade quorum, before it grants locks of lower grades.
+        // A node that has just started must know the locks of the grade `quorum` before it grants locks of lower
+        // grades.
         if side == Side::Quorum && self.quorum.version().is_none() && frame.digest != 0 {
             self.ask(locks, from, side);
         }
@@ -185,7 +186,8 @@ impl Locks {
         );
     }
 
-    /// Clears the flags of a member that renews its leases, and answers the member as soon as a majority knows it.
+    /// Clears the flags of a member that renews its leases, and answers the member as soon as a majority knows that the
+    /// flags are cleared.
     pub(super) fn serve_renewal(&mut self, locks: &LocksContext<'_>, renewal: Renewal) {
         let Renewal {
             member,
@@ -272,7 +274,7 @@ impl Locks {
                 self.on_refused(locks, record);
             } else {
                 self.on_confirmed(locks, record);
-                // Without the record in its table, this node would take the next change for the loss of its lock.
+                // Without the record in its table, this node would mistake the next change for the loss of its lock.
                 if self.table(side).get(record.key()).is_none() {
                     self.ask(locks, from, side);
                 }

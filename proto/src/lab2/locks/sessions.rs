@@ -15,14 +15,14 @@ use crate::lab2::machine::Writer;
 use crate::lab2::{Event, LockRequest};
 use crate::time::Instant;
 
-/// The sessions of this node, and the records that it wants the owner to remove.
+/// The sessions of this node, and the records that the owner should remove for this node.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Sessions {
     pub(super) open: BTreeMap<u64, Session>,
     pub(super) releases: BTreeMap<Key, Release>,
-    /// No request and no release is due earlier. It is `None` if none will be due.
+    /// A lower bound for the due time of the next request or release; `None` if no request and no release will be due.
     requests_from: Option<Instant>,
-    /// No lease counts from an earlier time. It is `None` if no session has a lease.
+    /// A lower bound for the start of every lease; `None` if no session has a lease.
     leases_from: Option<Instant>,
     /// The last chain of tokens in which this node claimed its locks of lower grades.
     claimed_in: Option<Token>,
@@ -116,7 +116,7 @@ impl Session {
     }
 
     /// Gives the lock to the program of another request, and returns the program's fencing token. Returns `None` if the
-    /// request wants something else, or if the lease counts from before `earliest`.
+    /// request differs from the session's request, or if the lease began before `earliest`.
     pub(super) fn reuse(&mut self, request: &LockRequest, earliest: Instant) -> Option<Token> {
         let wanted = LockRequest {
             session: self.request.session,
@@ -141,12 +141,12 @@ impl Sessions {
         self.open.is_empty() && self.releases.is_empty()
     }
 
-    /// Returns a time before which no request and no release is due.
+    /// Returns a lower bound for the due time of the next request or release.
     pub(super) const fn requests_from(&self) -> Option<Instant> {
         self.requests_from
     }
 
-    /// Returns a time from which every lease counts, or earlier.
+    /// Returns a lower bound for the start of every lease.
     pub(super) const fn leases_from(&self) -> Option<Instant> {
         self.leases_from
     }
@@ -163,7 +163,8 @@ impl Sessions {
         self.leases_from = Some(self.leases_from.map_or(from, |known| known.min(from)));
     }
 
-    /// Looks at all sessions to find the next times. Most inputs affect few sessions, so this happens only at timeouts.
+    /// Looks at all sessions to find the next due times. Most inputs affect few sessions, so the caller calls this
+    /// function only at timeouts.
     pub(super) fn find_next_times(&mut self, kept_until: Option<Instant>) {
         let requests = self.open.values().filter_map(Session::next_request);
         let releases = self.releases.values().map(|it| it.repeats.next);
@@ -197,8 +198,8 @@ impl Locks {
         self.send_request(locks, request.session);
     }
 
-    /// Handles the end of the program with this request, or of its wait. The owner may grant the lock to another
-    /// session.
+    /// Handles the end of the program with this request, or the end of the program's wait. The owner may grant the lock
+    /// to another session.
     pub(super) fn release(&mut self, locks: &LocksContext<'_>, request: u64) {
         let id = self.kept.session_of(request);
         self.kept.forget_user(request);
@@ -235,9 +236,10 @@ impl Locks {
         let is_known = |key| quorum.get(key).is_some() || others.get(key).is_some();
         let me = locks.me();
         self.sessions.releases.retain(|&key, release| {
-            // If the MAC address of this node has changed, the records of the old address end by silence.
+            // If the MAC address of this node has changed, the owner removes the records of the old address, because
+            // that address is silent.
             release.record.member == me
-                // A request that is still on the way could bring the record back.
+                // An earlier request that is still on its way could bring the record back.
                 && (is_known(key) || now < release.began + locks.take_timeout() * 2)
         });
         let open = self.sessions.open.iter();
@@ -295,18 +297,19 @@ impl Locks {
                 return self.serve(locks, record);
             }
             self.serve_release(locks, record);
-            // An owner that is about to leave hands the token over without the change. The next owner makes it.
+            // An owner that is about to leave hands the token over without the change. The next owner makes the change.
             if may_change {
                 return;
             }
         }
         let frame = self.frame(locks, purpose, side);
-        // A token that rests moves from member to member, and only its giver hears of it.
+        // An idle token moves from member to member, and only the giver learns of each hop. So the request goes to all
+        // members.
         self.send(locks, MacAddr::BROADCAST, frame, &[record]);
     }
 
     /// Claims all locks of lower grades from the owners of a new chain. Such an owner may not have the records of these
-    /// locks, and it does not tell its table while it waits for claims.
+    /// locks, and it does not announce its table while it waits for claims.
     pub(super) fn claim_in_new_chain(&mut self, locks: &LocksContext<'_>, known: Token) {
         let is_new = |claimed: Token| !claimed.same_chain(&known);
         if locks.tenure.held.is_none() && self.sessions.claimed_in.is_none_or(is_new) {
@@ -411,7 +414,7 @@ impl Locks {
         }
     }
 
-    /// Releases an own record if it belongs to no session.
+    /// Releases a record of this node if it belongs to no session.
     fn release_unknown(&mut self, locks: &LocksContext<'_>, record: Record) {
         let is_known = self.sessions.open.contains_key(&record.request.session)
             || self.sessions.releases.contains_key(&record.key());
@@ -433,13 +436,14 @@ impl Locks {
         let Some(session) = self.sessions.open.get_mut(&id) else {
             return;
         };
-        // An owner may have removed a record that was stored, and then have granted the lock again.
+        // An owner may have removed a record that was stored, and may have granted the lock again later.
         let is_confirmed = session.side() == Side::Others || session.confirmed == Some(fence);
         if session.granted.is_some() || !is_confirmed {
             return;
         }
         if session.lease_from + locks.lease_lasts() / 2 <= locks.now() {
-            // The session waited for long. With a short lease, the program would lose the lock before the next renewal.
+            // The session waited for a long time, so little of the lease is left. The program would lose the lock
+            // before the next renewal.
             self.renewals.hasten(locks.now(), locks.take_timeout());
             return;
         }
@@ -535,7 +539,8 @@ impl Locks {
         (is_held && is_used).then_some(session.lease_from + lasts)
     }
 
-    /// Restarts the leases of the sessions of a table whose records the owner knew at `sent`.
+    /// Restarts leases of sessions in a table. The owner must have known the records of these sessions at the time
+    /// `sent`.
     pub(super) fn extend_leases(&mut self, locks: &LocksContext<'_>, side: Side, sent: Instant) {
         let me = locks.me();
         self.sessions.renewals += 1;
@@ -564,7 +569,7 @@ impl Sessions {
             requests_from,
             leases_from,
             claimed_in,
-            // The number is for the driver.
+            // Only the driver uses this number.
             renewals: _,
         } = self;
         let now = writer.now;

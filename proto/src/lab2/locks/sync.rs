@@ -1,4 +1,4 @@
-//! Copies of the tables become equal: changes, questions and parts (`docs/reference/lab2/locks.md`).
+//! The frames that make all copies of the tables equal: changes, questions and parts (`docs/reference/lab2/locks.md`).
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, LocksPurpose, LocksStanding, Token};
@@ -83,7 +83,7 @@ impl Locks {
             }
             LocksPurpose::Change => self.on_change(locks, from, side, &frame, &records),
             LocksPurpose::Agree if side == Side::Quorum => {
-                // A member agrees to a change of this token.
+                // A member agrees to a change that was made under this token.
                 let copy = TableCopy {
                     version: Some(frame.version()),
                     digest: frame.digest,
@@ -127,7 +127,7 @@ impl Locks {
                 .is_none_or(|known| !known.is_stronger_than(&frame.token));
         let counts = match side {
             Side::Quorum => is_new,
-            // Only one owner decides, and it may have a weaker token than an owner that has given way.
+            // Only one owner decides. Its token may be weaker than the token of an owner that has given way.
             Side::Others => from_owner,
         };
         if !counts

@@ -251,8 +251,8 @@ impl Table {
         sums
     }
 
-    /// Returns the first records that the asker lacks, at most `count`, and the range of keys that they fill. The asker
-    /// wants keys from `from` on. Returns `None` if the asker lacks nothing.
+    /// Returns at most `count` of the first records that the asker lacks, and the range of keys that these records
+    /// cover. The asker wants keys from `from` on. Returns `None` if the asker lacks nothing.
     pub(super) fn part(
         &self,
         from: Key,

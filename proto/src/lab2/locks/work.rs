@@ -1,5 +1,5 @@
-//! The work for which an owner keeps the token (`docs/reference/lab2/locks.md`). Without this work, a token that no
-//! member holds for long would leave each owner before it can serve a request.
+//! The work for which an owner keeps the token (`docs/reference/lab2/locks.md`). Without this rule, a token that moves
+//! on quickly would leave each owner before the owner can serve a request.
 
 use super::duty::Duty;
 use super::record::Record;
@@ -18,7 +18,7 @@ impl Locks {
             && Side::ALL.iter().any(|&side| self.has_work(locks, side))
     }
 
-    /// Whether the owner kept the token until now, and keeps it no longer.
+    /// Whether the owner kept the token for work on locks until now, and no longer keeps it.
     pub(crate) fn stops_keeping_token(&mut self, locks: &LocksContext<'_>) -> bool {
         let keeps = self.keeps_token(locks);
         std::mem::replace(&mut self.keeps_token, keeps) && !keeps
@@ -73,7 +73,7 @@ impl Locks {
 
     /// Whether this owner's work waits for the confirmations of members.
     fn waits_for_confirmation(&self, locks: &LocksContext<'_>) -> bool {
-        // A thousand sessions may wait. So this owner looks at them only while it keeps the token for them.
+        // There may be a thousand waiting sessions. So this owner looks at them only while it keeps the token for them.
         let may_wait = locks.tenure.may_serve && self.keeps_token(locks);
         let for_majority = || self.has_work(locks, Side::Quorum) && !self.is_agreed(locks);
         let needs_more = |it: &Record| it.request.grade > locks.tenure.grade;
@@ -93,7 +93,7 @@ impl Locks {
         }
     }
 
-    /// Returns the time after which renewals arrived that still wait for an answer. Members repeat older renewals.
+    /// Returns the earliest arrival time of a renewal that may still get an answer. Members repeat older renewals.
     pub(super) fn oldest_renewal(locks: &LocksContext<'_>) -> Instant {
         locks.now().before(locks.renewal_period())
     }

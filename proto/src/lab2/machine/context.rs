@@ -75,8 +75,8 @@ impl Context {
         is_first
     }
 
-    /// Counts the time since the start from now on. A promise under the old address may still hold, so the node must
-    /// not make another promise yet. Call this function when the address has changed.
+    /// Restarts the time since the start. A promise under the old address may still hold, so the node must not make
+    /// another promise yet. Call this function when the address has changed.
     pub(super) fn restart_clock(&mut self) {
         self.started = Some(self.now());
     }

@@ -109,7 +109,7 @@ impl Lab2 {
     }
 
     fn stand_for_election(&mut self) {
-        // A node that stands for election does not ask. So a question that is due before this node's turn is postponed.
+        // A node that stands for election does not ask. So this node postpones a question that is due before its turn.
         let until = self.context.now() + self.speaking_delay();
         if self.out.due(Timer::Ask).is_some_and(|at| at <= until) {
             self.schedule_question();
@@ -165,8 +165,8 @@ impl Lab2 {
     /// Creates the token of this node's candidate. The members did not object to this candidate. Broadcasts the token.
     /// [`on_first_heartbeat_sent`](Self::on_first_heartbeat_sent) continues when the link accepts the first heartbeat.
     fn create_token(&mut self, candidate: Token) {
-        // Only now does the clock count. If it were part of the candidate, the node with the fastest clock would win
-        // every election.
+        // Only now may the wall clock raise the progress. If it were part of the candidate, the node with the fastest
+        // clock would win every election.
         let wall = self.context.clock().wall;
         let (token, ahead) = self.known.create_token(wall, candidate);
         if let Some(by) = ahead {

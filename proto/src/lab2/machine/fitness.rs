@@ -89,7 +89,8 @@ impl Lab2 {
     /// Gives up the token, because no member takes it from this node, although this node hears members that ask for it.
     /// The other members elect another owner.
     pub(super) fn become_unfit(&mut self) {
-        // Unicast frames from or to this node are lost. If it kept the token, the locks of all others would time out.
+        // Unicast frames from or to this node are lost. If it kept the token, the programs on all other nodes would
+        // wait without success.
         self.fitness.mark_unfit();
         self.event(Event::FitnessChanged { unfit: true });
         // The node does not try to hand the token over first, because no member takes it. The others elect an owner
@@ -116,8 +117,8 @@ impl Lab2 {
                 self.fitness.note_question(holder);
                 self.send(holder, Content::WhereIsToken);
             }
-            // Either the holder has answered, or no owner is heard. In the second case every node may have given the
-            // token up, and none could be elected.
+            // Either the holder has answered, or no owner is heard. In the second case, every node may have given up
+            // the token, and no node could be elected.
             _ => self.recover(),
         }
     }

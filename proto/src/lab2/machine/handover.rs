@@ -80,7 +80,7 @@ impl Lab2 {
         let Some(tenure) = self.role.tenure_mut() else {
             return false;
         };
-        // From here on `Timer::Take` drives the handover.
+        // From now on, `Timer::Take` triggers the next steps of the handover.
         self.out.stop(Timer::Handover);
         let (rivals, context) = (&mut self.rivals, &self.context);
         let step = |held| rivals.take_step(context.now(), held, context.waiter_timeout());
@@ -110,7 +110,8 @@ impl Lab2 {
         // while others want it.
         let context = &self.context;
         let giver = tenure.suspected_giver();
-        // A member goes before its turn only at the start of a round, which is after this node in ring order.
+        // A member gets an offer before its turn only at the start of a round. A round starts after this node in ring
+        // order.
         let giver = giver.filter(|_| last == context.me());
         let passed_over = giver.and_then(|giver| self.members.find_passed_over(context, giver));
         tenure.set_passed_over(passed_over);
@@ -144,7 +145,7 @@ impl Lab2 {
         };
         let hold = self.idle_hold();
         if let Some(tenure) = self.role.tenure_mut() {
-            // Without a new hold, each piece of work here would start another round at once.
+            // Without a new hold, the end of each work on this node would start another round at once.
             tenure.restart_hold(hold, self.context.now() + pause);
         }
         self.timer_in(Timer::Handover, pause);
@@ -224,7 +225,7 @@ impl Lab2 {
 
     /// Mints a new chain after a failed handover, and continues the tenure with that token.
     pub(super) fn on_handover_failed(&mut self, offer: Offer) {
-        // The member may have taken the token, so this node must give the old chain up. Two holders of one chain would
+        // The member may have taken the token, so this node must give up the old chain. Two holders of one chain would
         // have equal rights (`docs/reference/lab2/states.md T4`).
         let Some(&tenure) = self.role.tenure() else {
             return;
@@ -293,7 +294,8 @@ impl Lab2 {
             self.become_unfit();
             return false;
         }
-        // A member that wants the token has waited through the failed handover, so it has priority over work here.
+        // A member that wants the token has waited through the failed handover, so it has priority over work on this
+        // node.
         let is_wanted = self.members.next_wanting(&self.context, last).is_some();
         is_wanted || !self.local_work.has_work() || self.must_hand_over() || self.is_in_doubt()
     }
@@ -330,7 +332,8 @@ impl Lab2 {
             return false;
         }
         let old = tenure.token();
-        // The other token may have moved some hops before its holder hears of this one. The lead covers those hops.
+        // The other token may make some hops before its holder hears of the minted token. The lead is larger than the
+        // number of those hops.
         let minted = self.mint(other.progress.saturating_add(RIVAL_LEAD));
         // The members have made their promises to this node, so the promises hold for the new token too.
         self.confidence.continue_tenure(&self.context, old, minted);
@@ -349,7 +352,7 @@ impl Lab2 {
         if !other.is_stronger_than(&held) || other.same_chain(&held) {
             return;
         }
-        // At the end of progress, a minted token cannot have more progress than `other`, so it may be refused too.
+        // If `other` has the maximum progress, a minted token cannot have more progress, so members may refuse it too.
         if !self.try_outbid(tenure, other, None) && other.progress < PROGRESS_MAX {
             let minted = self.mint(other.progress + 2);
             self.continue_tenure(tenure, minted);

@@ -59,8 +59,8 @@ impl Lab2 {
     /// Returns the maximum delay of a job, if each member of the ring either answers or is gone.
     pub fn job_delay_max(&self) -> Duration {
         let ring = self.members.ring_size(&self.context);
-        // Reading takes at most as long as a promise lasts, and so does writing. The third such time is for lost frames
-        // and for stamps that change meanwhile.
+        // Reading takes at most the duration of a promise. Writing takes at most the same time. A third such time is
+        // for lost frames and for stamps that change meanwhile.
         promise_duration(&self.context, ring).saturating_mul(3)
     }
 

@@ -199,8 +199,8 @@ impl Lab2 {
             self.context.restart_clock();
             self.diagnostics.note_new_address();
         }
-        // If the table has a profile under the new address, it is this node's own. It must not count as another
-        // member's.
+        // If the table has a profile under the new address, the profile belongs to this node. It must not count as the
+        // profile of another member.
         if self.members.forget_profile(mac) {
             self.review_constants();
         }

@@ -189,8 +189,8 @@ impl Lab2 {
         if let Some(offer) = self.role.offer()
             && paused
             && offer.to() == from
-            // The limit is for two nodes with one address, a paused one and one that wants the token. Without it,
-            // offers and failures would follow each other without a pause.
+            // The limit is for two nodes with the same address, if one of them is paused and the other wants the token.
+            // Without it, offers and failures would follow each other without a pause.
             && self.members.allow_paused_failure(&self.context, from)
         {
             self.on_handover_failed(offer);
@@ -226,8 +226,8 @@ impl Lab2 {
         let waiter_timeout = self.members.shortest_waiter_timeout(context);
         let period = self.members.heartbeat_period(context);
         let deadlines = [
-            // The lease counts at the earliest from the frame that announced the shorter timeout. Until then, the
-            // member waited for longer.
+            // The lease starts at the earliest with the frame that announced the shorter timeout. Before this frame,
+            // the member used its longer timeout.
             (Timer::Lease, last_heartbeat.max(heard) + waiter_timeout),
             (Timer::Heartbeat, last_heartbeat + period),
         ];

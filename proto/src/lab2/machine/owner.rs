@@ -25,12 +25,12 @@ impl Lab2 {
             // The PING announces that this node is paused, so the giver need not wait for its timeouts.
             return self.send_ping(envelope.from);
         }
-        // The offered token may have overtaken heartbeats of the hops since the known token. When they arrive, they
-        // need no answer.
+        // The token made hops since this node heard of it, and may have overtaken the heartbeats of these hops. When
+        // these heartbeats arrive, they need no answer.
         let known_before = self.known.token();
         self.learn(token, self.me(), None);
         self.known.set_data(data);
-        // A member that hands the token over has had the token that it wanted.
+        // A member that hands the token over no longer waits for it.
         self.members.set_wants(envelope.from, false);
         self.handle_locks_input(LocksInput::Took {
             from: envelope.from,
@@ -185,7 +185,8 @@ impl Lab2 {
     /// Returns the maximum time that a heartbeat may wait for the end of a handover.
     fn heartbeat_delay_max(&self) -> Duration {
         let period = self.members.heartbeat_period(&self.context);
-        // With a longer wait, the WAITER_TIMEOUT of a member that has a shorter one could end.
+        // With a longer wait, the WAITER_TIMEOUT of a member could end, if it is shorter than the WAITER_TIMEOUT of
+        // this node.
         self.context.constants().take_timeout.min(period)
     }
 
@@ -197,7 +198,7 @@ impl Lab2 {
         };
         let now = self.context.now();
         // During a handover the heartbeat waits, because it would name a token that has just moved on. If the member
-        // does not take the token in time, the heartbeat is right and leaves.
+        // does not take the token in time, the heartbeat names the right token and leaves.
         let taken_by = tenure
             .offer()
             .map(|it| it.since() + self.heartbeat_delay_max());
@@ -311,7 +312,7 @@ impl Lab2 {
         let tenure = self.role.tenure();
         match tenure.map(|tenure| tenure.objections(&self.context)) {
             None | Some(ObjectionPeriod::Over) => false,
-            // The announcement is still to leave. `on_announcement_left` continues, so no timer is needed.
+            // The announcement has not left yet. `on_announcement_left` continues the handover, so no timer is needed.
             Some(ObjectionPeriod::NotStarted) => true,
             Some(ObjectionPeriod::Until(at)) => {
                 self.out.set(Timer::Handover, at);

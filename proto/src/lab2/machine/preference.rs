@@ -39,7 +39,7 @@ impl Lab2 {
             && !self.is_in_doubt()
     }
 
-    /// Returns IDLE_HOLD, as the preferences of this node and the other members change it.
+    /// Returns IDLE_HOLD, adapted to the preferences of this node and of the other members.
     pub(super) fn idle_hold(&self) -> Duration {
         let constants = self.context.constants();
         if self.preferred_member().is_some() {
@@ -60,7 +60,7 @@ impl Lab2 {
         if tenure.has_idle_hold(hold) {
             return;
         }
-        // A round that has begun continues. Then the timer of the handover has another purpose.
+        // A round that has begun continues. During a round, the timer of the handover has a different purpose.
         let is_round_begun = self.out.outbox.has_offer()
             || tenure.unsent_offer(&self.context).is_some()
             || tenure.is_round_interrupted()

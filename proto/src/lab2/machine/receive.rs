@@ -64,7 +64,7 @@ impl Lab2 {
             if broadcast {
                 return Err(DropReason::BroadcastTakeToken);
             }
-            // By now the giver has repeated the offer, or has given this node up and minted.
+            // By now, the giver has repeated the offer, or has given up this node and minted a new token.
             if age > self.members.offer_valid_for(&self.context, frame.author) {
                 return Err(DropReason::StaleOffer);
             }
@@ -135,8 +135,8 @@ impl Lab2 {
             self.diagnostics
                 .note_late_answer(&self.context, &mut self.out, envelope, message);
             if self.fitness.note_answer(from) {
-                // The node announces at the next timeout that it may own again. An announcement now could be a third
-                // answer to this frame.
+                // The node announces at the next timeout that it may own the token again. An announcement now could be
+                // a third answer to this frame.
                 self.out.set(Timer::Probe, self.context.now());
             }
         }
@@ -147,7 +147,7 @@ impl Lab2 {
     /// token.
     fn greet_deaf(&mut self, deaf: MacAddr) {
         let context = &self.context;
-        // If all members answered, each frame of a deaf node would cost n frames.
+        // If all members answered, each frame of a deaf node would cause n frames.
         if self.members.counts_as_follower(context, deaf) && self.members.allow_ping(context, deaf)
         {
             self.send_ping(deaf);
@@ -174,7 +174,8 @@ impl Lab2 {
                 promise,
                 paused,
             } => {
-                // If the pause makes an offer fail, the next offer uses the two answers first. The table gets the rest.
+                // The pause may make an offer fail. Then the next offer comes before the table, because this frame may
+                // cause only two answers.
                 self.on_paused(from, paused);
                 self.on_ping(envelope, digest, ip);
                 if let Some(promise) = promise {

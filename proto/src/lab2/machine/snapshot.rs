@@ -2,9 +2,9 @@
 //! If two state machines of one ring have equal snapshots, their future behavior is the same. So a model checker can
 //! recognize a state that it already explored.
 //!
-//! A point in time is written as a duration: the time until this point, or the time since. If all rules treat ages
-//! above a limit in the same way, a larger age is written as the limit. The constants are left out, because all members
-//! share them. Data that only people see are also omitted.
+//! A point in time is written as a duration: the time until this point, or the time since this point. If all rules
+//! treat ages above a limit in the same way, a larger age is written as the limit. The constants are left out, because
+//! all members share them. Data that only people see are also omitted.
 //!
 //! Every structure is destructured in full, without `..`. So if a developer adds a field, the code does not compile
 //! until the developer decides whether the field affects the future.
@@ -70,7 +70,7 @@ impl Hasher for Writer {
     }
 
     fn finish(&self) -> u64 {
-        // The bytes are the result: two states with one hash would look like one state.
+        // The bytes are the result: two states with the same hash would look like one state.
         0
     }
 }

@@ -45,7 +45,8 @@ impl Lab2 {
         create_report(&self.context, &self.members, node, holder, host)
     }
 
-    /// Handles a received frame of a survey. The frame has no other effect, and does not even count as heard.
+    /// Handles a received frame of a survey. The frame has no other effect. It does not even count as a sign that its
+    /// author is alive.
     pub(super) fn on_survey_frame(&mut self, frame: &Frame<'_>, age: Duration) {
         let kind = frame.message.kind();
         self.event(Event::Received { kind });

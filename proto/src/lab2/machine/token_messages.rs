@@ -64,8 +64,9 @@ impl Lab2 {
         self.known.note_heard(envelope.at);
         self.restart_waiter_timeout();
         self.set_owner(Some(envelope.from));
-        // This node may know a stronger token. If its holder was not heard for a while, the holder cannot object, so
-        // this node objects. A weaker token of the same chain needs no objection: its heartbeat was overtaken.
+        // This node may know a stronger token. If the holder of that token was not heard for a while, it cannot object,
+        // so this node objects. A weaker token of the same chain needs no objection, because the token only overtook
+        // this heartbeat.
         let stronger = |known: &Token| known.is_stronger_than(&token);
         match self.known.token().filter(stronger) {
             None => self.known.note_alive(now),
@@ -103,8 +104,8 @@ impl Lab2 {
             return true;
         }
         let (confidence, context) = (&mut self.confidence, &self.context);
-        // If this node's answers reached the better backed owner, that owner would have outbid this one by now. They do
-        // not, so this node gives way.
+        // If the better backed owner had received this node's answers, it would have outbid this node by now. It does
+        // not receive them, so this node gives way.
         if confidence.must_give_way(context, tenure, rival) {
             self.become_waiter(Reason::BetterBackedOwner, token);
             return true;
@@ -147,8 +148,8 @@ impl Lab2 {
         data: &[u8],
         tenure: &Tenure,
     ) {
-        // If a giver took a token that is weaker than the one it offers, two tokens could circulate in a ring of two
-        // indefinitely.
+        // If a giver took a token that is weaker than its offered token, two tokens could circulate in a ring of two
+        // members indefinitely.
         let held = tenure.token();
         match tenure.offer().map(|offer| offer.token()) {
             // This node's own offer came back, as a copy or a forgery. If the node accepted it, two nodes would hold
@@ -231,7 +232,7 @@ impl Lab2 {
                 self.send_token_is_here(MacAddr::BROADCAST);
             }
             Role::Waiter(_) => self.answer_as_follower(envelope.from),
-            // The election of a stale frame is over.
+            // The election to which a stale frame belongs is over.
             Role::Looser(_) if self.is_stale(envelope) => {}
             Role::Looser(_) => self.consider_candidacy(envelope.from, theirs),
             Role::Generating(mine) if theirs.is_stronger_than(&mine) => {

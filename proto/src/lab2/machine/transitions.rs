@@ -25,8 +25,8 @@ impl Lab2 {
             self.out.enter(to);
         }
         if to != State::Owner {
-            // A member that failed in this tenure may be offered the token in the next one, if it has asked for it
-            // since.
+            // A member may have failed to take the token in this tenure. If it asked for the token after its failure,
+            // it may get an offer in the next tenure.
             self.members.end_tenure();
         }
         self.event(Event::StateChanged {
@@ -91,7 +91,7 @@ impl Lab2 {
         }
     }
 
-    /// If `token` is at least as strong as the known token, replaces `known` with its holder and data.
+    /// If `token` is at least as strong as the known token, replaces the known token, its holder and its data.
     pub(super) fn learn(&mut self, token: Token, holder: MacAddr, data: Option<&[u8]>) {
         let context = &self.context;
         if self.known.learn(context.now(), token, holder, data) {

@@ -174,7 +174,7 @@ impl Lab2 {
         }
     }
 
-    /// Adds what this node knows about named locks to a frame, if frames of this kind have it and if it fits the MTU.
+    /// Adds the trailer about named locks to a frame, if frames of this kind have this trailer and if it fits the MTU.
     pub(super) fn add_standing<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
         let Some(locks) = self.locks_standing(outgoing.content) else {
             return *frame;
@@ -187,7 +187,7 @@ impl Lab2 {
         }
     }
 
-    /// Adds this node's host name and its pause to a frame with a card, if they are due and if they fit the MTU. Also
+    /// Adds this node's host name and its pause to a frame with a card, each only if it is due and fits the MTU. Also
     /// adds this node's preference to a frame with a profile.
     fn add_announcements<'a>(&'a self, outgoing: Outgoing, frame: &Frame<'a>) -> Frame<'a> {
         if !self.is_name_due(outgoing) {
@@ -224,8 +224,8 @@ impl Lab2 {
         }
     }
 
-    /// Whether this frame announces the host name, the pause and the preference if it has a card. They make no frequent
-    /// frame longer (`docs/reference/lab2/membership.md E5`).
+    /// Whether this frame announces the host name, the pause and the preference if it has a card. They never make a
+    /// frequent kind of frame longer (`docs/reference/lab2/membership.md E5`).
     fn is_name_due(&self, outgoing: Outgoing) -> bool {
         let to_all = outgoing.to == MacAddr::BROADCAST;
         match outgoing.content {

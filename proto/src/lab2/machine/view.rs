@@ -83,7 +83,7 @@ impl Lab2 {
         self.role.state()
     }
 
-    /// Returns the held token or, without one, the strongest known token.
+    /// Returns the held token. If this node holds no token, returns the strongest known token.
     pub fn token(&self) -> Option<Token> {
         let held = self.role.tenure().map(Tenure::token);
         held.or(self.known.token())
@@ -103,7 +103,7 @@ impl Lab2 {
         self.token().filter(|_| settled && self.may_use_token())
     }
 
-    /// Returns the time at which applications may begin to rely on the token. Returns `None` if the link was never up.
+    /// Returns the time from which on applications may rely on the token. Returns `None` if the link was never up.
     pub fn reliable_from(&self) -> Option<Instant> {
         // An owner that this node has never heard may have granted its token to an application, for at most the longest
         // WAITER_TIMEOUT of all members. And the giver of a token that was acknowledged too late may have minted

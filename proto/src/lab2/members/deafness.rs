@@ -33,8 +33,8 @@ impl Members {
         quiet.is_some_and(|quiet| quiet >= context.deaf_after())
     }
 
-    /// Decides whether this node is deaf. The caller must first read all waiting frames. A process that was stopped has
-    /// not yet read the frames that arrived during the stop.
+    /// Decides whether this node is deaf. The caller must first read all waiting frames. After a stall, the process has
+    /// not yet read the frames that arrived during the stall.
     pub(crate) fn update_deafness(&mut self, context: &Context) {
         self.hearing.deaf = self.has_heard_nothing(context);
     }

@@ -9,10 +9,10 @@ use super::Members;
 use crate::lab2::machine::Context;
 
 /// Maximum number of members that answer a question: the members that follow the asker in ring order. In the order of
-/// MAC addresses, the first member and this number of members after it send immediately.
+/// MAC addresses, the first member and the next `FOLLOWERS_MAX` members send their frames without a delay.
 const FOLLOWERS_MAX: usize = 8;
-/// The largest small ring. In a small ring, each member asks the holder for its table, and the holder sends the table
-/// to this member.
+/// The number of members of the largest ring that counts as small. In a small ring, each member asks the holder for its
+/// table, and the holder sends the table to this member.
 const SMALL_RING_MAX: usize = FOLLOWERS_MAX + 1;
 /// If only a table named a member, the member counts as a follower for this number of WAITER_TIMEOUTs.
 const HEARSAY_TIMEOUTS: u32 = 4;
@@ -23,7 +23,7 @@ impl Members {
         self.len() > SMALL_RING_MAX
     }
 
-    /// Returns the longest delay of any member.
+    /// Returns the longest time by which a member delays a frame.
     pub(crate) fn speaking_delay_max(context: &Context) -> Duration {
         context.constants().heartbeat / 4
     }

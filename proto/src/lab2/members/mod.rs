@@ -166,8 +166,8 @@ impl Members {
         self.table.pauses.get(&mac).copied()
     }
 
-    /// Notes the pause that a member announced; `None` if it announced none. Returns whether the pause began, ended or
-    /// has another end or reason.
+    /// Notes the pause that a member announced; `None` if it announced none. Returns whether the pause began or ended,
+    /// or has a different end or reason.
     pub(crate) fn set_pause(&mut self, mac: MacAddr, pause: Option<Pause>) -> bool {
         self.table.set_pause(mac, pause)
     }

@@ -7,7 +7,8 @@ use ring_codec::lab2::PauseNotice;
 use crate::lab2::{Pause, PauseReason};
 use crate::time::{Instant, nanos};
 
-/// Two announced ends of one pause differ by the delays of their frames. A longer difference is another end.
+/// The maximum difference between two announcements of the same end. They differ because frames have different delays.
+/// A larger difference means that the end of the pause has changed.
 const SAME_END: Duration = Duration::from_secs(1);
 
 /// Returns the notice of a pause in frames that leave at the time `now`.

@@ -33,7 +33,7 @@ impl Members {
         } else if let Some(known) = preferences.get_mut(&mac) {
             known.value = value;
         } else if self.table.find(mac).is_some() {
-            // The table has a limit, so the number of preferences has one too.
+            // The table has a maximum size, so the number of preferences is limited too.
             let failures = Throttle::default();
             let new = Preference { value, failures };
             self.table.preferences.insert(mac, new);
@@ -53,7 +53,7 @@ impl Members {
         }
     }
 
-    /// Whether a member that may own the token has a higher preference than `own`. It may be dead.
+    /// Whether a member that may own the token has a higher preference than `own`. The member may be dead.
     pub(crate) fn has_preference_above(&self, own: u8) -> bool {
         let mut preferences = self.table.preferences.iter();
         preferences.any(|(&mac, preference)| {

@@ -18,7 +18,7 @@ const WAITER_TIMEOUT_MIN: Duration = Duration::from_millis(2);
 /// The longest silence of a member that counts for the ring's timeouts, even if its heartbeat period is very long.
 const SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// Tells how a received profile differs from the previous profile.
+/// The difference between a received profile and the previous profile of its member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProfileChange {
     /// The profile equals this node's profile, and the previous profile did too.
@@ -93,8 +93,8 @@ impl Members {
         );
         Profile {
             flags,
-            // The field has only timeouts that members announced as their own: a repeated value would outlive its
-            // author.
+            // The field has only timeouts that members announced as their own: a value that other members repeat would
+            // remain after its author is gone.
             shortest: nanos(shortest),
             ..context.profile()
         }

@@ -5,8 +5,9 @@ use crate::lab2::machine::Context;
 
 impl Members {
     /// Returns the size of the ring. A quorum is more than half of the ring. The size is the largest number of members
-    /// that any member expects. If the number of members that were heard and have not left is larger, the size is that
-    /// number. If this node expects no number of members, members that only tables name also count.
+    /// that any member expects. If this node has heard more members than this number, and they have not left, the size
+    /// is the number of these members. If this node expects no number of members, members that only tables name also
+    /// count.
     pub(crate) fn ring_size(&self, context: &Context) -> usize {
         // With `--ring-size`, members that only tables name do not count. Tables keep dead members, and every new node
         // learns them again.

@@ -12,8 +12,8 @@ use crate::lab2::machine::Context;
 use crate::lab2::{Constants, HEARTBEAT_MIN, PERIOD_MAX, TAKE_TIMEOUT_MIN};
 use crate::time::nanos;
 
-/// The maximum factor between a member's WAITER_TIMEOUT or TAKE_TIMEOUT and the ring's. With a larger factor, the
-/// member is apart.
+/// The maximum factor between a member's WAITER_TIMEOUT or TAKE_TIMEOUT and the same timeout of the ring. With a larger
+/// factor, the member is apart.
 pub(crate) const APART_FACTOR: u32 = 10;
 
 /// The WAITER_TIMEOUT and the TAKE_TIMEOUT of the ring, in nanoseconds. Each of the two values is the median over all

@@ -21,7 +21,7 @@ const TOMBSTONE_TIMEOUTS: u32 = 16;
 /// Length of a FORGET payload without members, in bytes.
 const FORGET_HEADER_LEN: usize = 10;
 
-/// Data about silence: which members this node has not heard, and when this node itself was silent.
+/// Data about members that this node has not heard, and about the last broadcasts of this node.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Silence {
     /// Time of this node's last broadcast that shows that this node is alive.
@@ -107,7 +107,8 @@ impl Members {
         self.sign_of_life_period(context).saturating_mul(2)
     }
 
-    /// Returns a time. This node offers the token only to members that it has heard at this time or later.
+    /// Returns the earliest permitted time of a member's last frame. If this node last heard a member earlier, it does
+    /// not offer the token to this member.
     pub(crate) fn eligible_since(&self, context: &Context) -> Instant {
         let alive = context.now().before(self.silent_after(context));
         let doubted_since = self.silence.doubted_since;
@@ -122,8 +123,8 @@ impl Members {
         self.silence.doubted_since = Some(since);
     }
 
-    /// Returns the receiver of a PING that answers a heartbeat. The receiver is the holder. If this node has sent no
-    /// broadcast for long, the receiver is all members.
+    /// Returns the receiver of a PING that answers a heartbeat. Usually, the receiver is the holder. If this node has
+    /// sent no broadcast for a long time, all members receive the PING.
     pub(crate) fn ping_receiver(&self, context: &Context, holder: MacAddr) -> MacAddr {
         let most = self.sign_of_life_period(context);
         let quiet = self
@@ -176,8 +177,8 @@ impl Members {
     }
 
     /// Schedules the announcement of an MTU that is too small for PING. This node repeats the announcement, because new
-    /// members and members from the other side of a split missed it. Until such members know the MTU, their tokens do
-    /// not reach this node.
+    /// members, and members from the other side of a split, missed the earlier announcements. Until such members know
+    /// the MTU, their tokens do not reach this node.
     pub(crate) fn schedule_mtu_announcement(&self, context: &Context, out: &mut Output) {
         if Self::is_mtu_too_small_for_ping(context) && self.is_mtu_due(context) {
             out.set(Timer::Members, context.now());
@@ -267,8 +268,8 @@ impl Members {
     /// Returns those members of a FORGET that have left, or that this node has not heard for WAITER_TIMEOUT. The result
     /// is sorted by MAC.
     pub(crate) fn select_gone(&self, context: &Context, members: &[MacAddr]) -> Vec<MacAddr> {
-        // If the time of silence decided, one frame that only this node has heard would keep the member. The tables
-        // would differ until the member is silent for this node too.
+        // The limit is shorter than the time after which a member counts as silent. With that longer time, a frame that
+        // only this node heard would keep the member in only this node's table.
         let mut gone: Vec<MacAddr> = members.to_vec();
         gone.retain(|&mac| self.is_gone(context, mac, context.waiter_timeout()));
         gone.sort_unstable();

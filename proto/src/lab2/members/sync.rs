@@ -31,7 +31,7 @@ pub(crate) enum AuthorStatus {
 }
 
 impl Members {
-    /// Notes the author of a frame. `only_wants` tells whether the frame does nothing but ask for the token.
+    /// Notes the author of a frame. `only_wants` states whether the frame only asks for the token.
     pub(crate) fn note_author(&mut self, envelope: Envelope, only_wants: bool) -> AuthorStatus {
         self.table.removed.mark_returned(envelope.from);
         let (at, author) = match self.table.insert(envelope.from) {
@@ -92,7 +92,7 @@ impl Members {
         Some(self.table.members()[at].ip)
     }
 
-    /// If this node is OWNER, and the digest in a member's PING differs from its own digest, sends the table to the
+    /// If this node is OWNER, and the digest in a member's PING differs from this node's digest, sends the table to the
     /// member. If this node is not OWNER, only notes the member's question.
     pub(crate) fn compare_with_asker(
         &mut self,
@@ -126,8 +126,8 @@ impl Members {
     ) {
         let asks = match state {
             State::Waiter => true,
-            // If frames take longer than the members hold the token, all members are OWNER whenever they receive a
-            // frame. If an OWNER never asked, their tables would never become equal.
+            // If the delay of frames is longer than a tenure, every member may be OWNER at each time at which it
+            // receives a frame. If an OWNER never asked, their tables would never become equal.
             State::Owner => !self.is_large() && out.may_reply(),
             State::Looser | State::Generating => false,
         };
@@ -298,7 +298,7 @@ impl Members {
             out.send(mac, Content::RingMembers { first });
             if envelope.broadcast && out.may_reply() {
                 // The member may not correct the address, and this node may not be one of the eight that answer the
-                // author. In that case, only this frame shows the author the other address.
+                // author. In that case, only this frame informs the author about the other address.
                 out.send(envelope.from, Content::RingMembers { first });
             }
         }
@@ -388,7 +388,7 @@ impl Members {
 
     pub(super) fn members_per_frame(&self, context: &Context) -> usize {
         let (mtu, _) = self.smallest_mtu(context);
-        // A frame must reach every member, also the member with the smallest MTU.
+        // A frame must reach every member, even the member with the smallest MTU.
         let fitting = mtu.saturating_sub(RING_MEMBERS_HEADER_LEN) / size_of::<Member>();
         fitting.clamp(1, MEMBERS_PER_FRAME_MAX)
     }

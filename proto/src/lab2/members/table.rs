@@ -110,9 +110,9 @@ impl Table {
         xxh3_64(members.as_bytes())
     }
 
-    /// Returns whether a table with this digest is different.
+    /// Returns whether a table with this digest differs from this table.
     pub(super) fn differs(&mut self, digest: Digest) -> bool {
-        // Different sizes need no hash, which costs time in a large table.
+        // If the sizes differ, the hash is not needed. In a large table, its computation takes long.
         if digest.size != self.size() {
             return true;
         }
@@ -244,14 +244,15 @@ impl Table {
         }
     }
 
-    /// Notes the host name that a member announced. Returns whether the member announced another host name before, or
-    /// none. Host names of other machines are not stored: so the limit of the table also limits their number.
+    /// Notes the host name that a member announced. Returns whether the name is new: before, the member announced a
+    /// different host name or none. Host names of machines outside the table are not stored, so the limit of the table
+    /// also limits their number.
     pub(super) fn set_host_name(&mut self, mac: MacAddr, name: HostName) -> bool {
         self.find(mac).is_some() && self.host_names.insert(mac, name) != Some(name)
     }
 
-    /// Notes the pause that a member announced; `None` if it announced none. Returns whether the pause began, ended or
-    /// has another end or reason. The limit of the table also limits the number of pauses.
+    /// Notes the pause that a member announced; `None` if it announced none. Returns whether the pause began or ended,
+    /// or has a different end or reason. The limit of the table also limits the number of pauses.
     pub(super) fn set_pause(&mut self, mac: MacAddr, pause: Option<Pause>) -> bool {
         let pause = pause.filter(|_| self.find(mac).is_some());
         let before = match pause {
@@ -356,7 +357,7 @@ impl Table {
             _ => return,
         }
         self.peers[at].wants = wants;
-        // The member becomes overdue only by tenures that end after this request.
+        // Only the end of a tenure after this request makes the member overdue.
         self.peers[at].overdue = false;
     }
 

@@ -123,8 +123,8 @@ impl Members {
             return;
         };
         let me = context.me();
-        // The parts of one holder follow each other without gaps, and begin again after the last part. So a node
-        // between two parts is missing in the table.
+        // The parts of one holder follow each other without gaps, and begin again after the last part. So a node whose
+        // place is between two successive parts is missing in the holder's table.
         let begin = self.table_broadcast.last_member;
         let has_come_by = if self.table_broadcast.sender != envelope.from {
             first.mac < me && me < last.mac

@@ -1,4 +1,5 @@
-//! The members that wait for this node's report. A stranger that asks at any rate causes a bounded number of reports.
+//! The members that wait for this node's report. The number of reports per time is limited, even if a stranger asks
+//! very often.
 
 use std::time::Duration;
 

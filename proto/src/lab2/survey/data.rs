@@ -54,7 +54,7 @@ pub struct ReportData {
     pub busy: bool,
     /// The lowest grade that the node grants to its programs.
     pub required_grade: Grade,
-    /// The number of troubles. The text may contain fewer.
+    /// The number of troubles. The text may contain fewer troubles.
     pub trouble_count: u8,
     /// The worst troubles, each on its own line.
     pub troubles: String,

@@ -14,16 +14,16 @@ use crate::lab2::machine::{Content, Context, Output};
 use crate::lab2::members::Members;
 use crate::time::{Instant, nanos};
 
-/// Time from the question to the first probe. A member that missed the question hears a repetition in this time. So it
-/// counts the first probes too.
+/// Time from the question to the first probe. In this time, a member that missed the question hears a repetition of the
+/// question. So this member counts the first probes too.
 pub(super) const PREPARATION: Duration = Duration::from_millis(300);
 /// Time from the last probe to the results. Other members may begin later, and answers take time.
 pub(super) const SETTLING: Duration = Duration::from_millis(500);
 /// Minimum time between two probes of a node, so that its heartbeats and handovers do not wait.
 const PROBE_GAP: Duration = Duration::from_millis(1);
-/// Maximum number of probes and answers on the segment in one second. Each switch port may carry all of them.
+/// Maximum number of probes and answers on the segment in one second. A switch port may have to carry all of them.
 const FRAMES_PER_SECOND_MAX: u32 = 10_000;
-/// Time in which a node repeats its results. A surveyor asks again sooner, and no later.
+/// Time for which a node repeats its results on request. After this time, a surveyor no longer asks.
 const REPEAT_TIME: Duration = Duration::from_secs(5);
 /// Maximum number of answers to probes in one [`ANSWER_WINDOW`].
 const ANSWERS_MAX: u32 = 40;
@@ -44,9 +44,9 @@ impl Plan {
     /// Returns the time over which each of this number of members spreads its probes.
     pub(super) fn duration(&self, measurers: usize) -> Duration {
         let measurers = u32::try_from(measurers).unwrap_or(u32::MAX);
-        // In a round, a member sends a probe to each other member, and a broadcast.
+        // In a round, a member sends one probe to each other member, and one broadcast.
         let probes = measurers.saturating_mul(self.probes.into());
-        // Each probe to a member has an answer, a broadcast has none.
+        // Each probe to a member causes an answer, but a broadcast causes no answers.
         let per_round = measurers.saturating_mul(2).saturating_sub(1);
         let frames = probes.saturating_mul(per_round);
         let load_time = Duration::from_secs(1).saturating_mul(frames) / FRAMES_PER_SECOND_MAX;

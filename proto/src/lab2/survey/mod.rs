@@ -1,4 +1,4 @@
-//! Surveys: a node asks the members for reports, and has them measure the frames between each other
+//! Surveys: a node asks the members for reports, and lets them measure the network between each other
 //! (`docs/reference/lab2/survey.md`). No other part of the state machine depends on a survey.
 //!
 //! | file | holds |
@@ -120,7 +120,7 @@ impl Survey {
         if measurement.is_some() && self.measure_delay(context).is_some() {
             return;
         }
-        // The serials of a node must differ, also after a restart.
+        // All serials of a node must differ from each other, even after a restart.
         self.last_serial = context.clock().wall.max(self.last_serial + 1);
         self.own = Some(own.clone());
         let surveyor = Surveyor::new(context, members, self.last_serial, measurement, own);
@@ -298,7 +298,7 @@ impl Survey {
         wakes.into_iter().flatten().min()
     }
 
-    /// Ends the survey of this node with the answers that it has.
+    /// Ends the survey of this node with the answers that have arrived.
     fn end(&mut self, context: &Context) {
         if let Some(surveyor) = self.surveyor.take() {
             self.result = Some(surveyor.into_result(context.now()));

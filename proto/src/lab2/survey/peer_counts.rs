@@ -24,7 +24,7 @@ pub(super) struct PeerCounts {
     answered: u64,
     arrived: u64,
     broadcasts_arrived: u64,
-    /// The time of each sent probe. A member that sends back a wrong time must not change the round trips.
+    /// The time of each sent probe. A member that sends back a wrong time must not falsify the round-trip times.
     sent_at: Vec<Instant>,
     round_trips: RoundTrips,
 }
@@ -105,7 +105,7 @@ struct RoundTrips {
     longest: Duration,
     sum: Duration,
     last: Duration,
-    /// The sum of the differences between successive round trips.
+    /// The sum of the differences between successive round-trip times.
     differences: Duration,
 }
 

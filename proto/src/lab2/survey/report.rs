@@ -16,7 +16,7 @@ const TROUBLES_MAX: usize = 3;
 /// The character that replaces the end of a long text.
 const CUT: char = '…';
 
-/// Creates the report of this node. The texts fit a frame to every member.
+/// Creates the report of this node. The texts fit into a frame that every member can receive.
 pub(crate) fn create_report(
     context: &Context,
     members: &Members,
@@ -118,7 +118,7 @@ pub(super) fn receive_report(
     }
 }
 
-/// Joins the first texts to lines of at most `room` bytes. Each text gets an equal part of the room.
+/// Joins the first texts to lines. All lines together have at most `room` bytes, and each text gets an equal part.
 fn lines(texts: &[String], room: usize) -> String {
     let texts = &texts[..texts.len().min(TROUBLES_MAX)];
     let Some(part) = room.checked_div(texts.len()) else {

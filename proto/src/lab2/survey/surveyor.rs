@@ -21,8 +21,7 @@ const ATTEMPTS: u32 = 3;
 /// Time that a member has for its answer, before it is asked again.
 const ANSWER_TIME: Duration = Duration::from_millis(100);
 
-/// Returns the longest time of any survey of a ring with this number of members: of a survey with the longest
-/// measurement.
+/// Returns the longest possible duration of a survey in a ring with this number of members.
 pub fn survey_time_max(members: usize) -> Duration {
     let longest = plan(MacAddr::default(), 0, (u8::MAX, Duration::MAX));
     time_max(Some(longest), members)
@@ -42,7 +41,7 @@ fn time_max(plan: Option<Plan>, members: usize) -> Duration {
     let asking = ANSWER_TIME * ATTEMPTS;
     let measurers = members.min(SURVEYED_PER_FRAME_MAX);
     let measuring = plan.map(|plan| plan.time(measurers) + asking);
-    // The last part is for a process that is slow.
+    // The last summand is a reserve for a slow process.
     asking.saturating_mul(groups) + measuring.unwrap_or_default() + Duration::from_millis(500)
 }
 
@@ -185,7 +184,7 @@ impl Surveyor {
         let Some(at) = asked.filter(|_| is_present) else {
             return;
         };
-        // A member of a group without a question has nothing to report.
+        // If this node has not asked the group of the member yet, the member has nothing to report.
         let Some(&asked_at) = self.asked_at.get(at / SURVEYED_PER_FRAME_MAX) else {
             return;
         };
@@ -254,7 +253,7 @@ impl Surveyor {
         }
     }
 
-    /// If all answers of the stage have arrived, does not wait any longer.
+    /// Ends the wait for answers if all answers of the stage have arrived.
     fn hurry(&mut self, now: Instant) {
         let is_complete = match self.stage {
             Stage::Reports { group, .. } => self.unanswered(group).next().is_none(),
@@ -306,7 +305,7 @@ impl Surveyor {
                 self.asked_at.push(now);
                 out.broadcast(question);
             } else {
-                // Broadcasts may not reach these members, but their own address may.
+                // Broadcasts may not reach these members, but unicast frames may.
                 for mac in self.unanswered(group) {
                     out.send(mac, question);
                 }
@@ -321,7 +320,7 @@ impl Surveyor {
             self.next = now;
         } else if let Some(time) = self.measuring_time() {
             self.stage = Stage::Measuring;
-            // The last member may have begun with the last question to it.
+            // A member may begin only after the last repetition of the question.
             self.next = now.max(self.began + time + ANSWER_TIME * (ATTEMPTS - 1));
         } else {
             self.stage = Stage::Over;

@@ -72,7 +72,7 @@ impl PendingAck {
         self.to
     }
 
-    /// Returns how late the acknowledgement is at the time `now`.
+    /// Returns the delay of the acknowledgement at the time `now`.
     pub(crate) fn lateness(&self, now: Instant) -> Duration {
         self.by.map_or(Duration::ZERO, |by| now.since(by))
     }
@@ -84,12 +84,11 @@ impl Ack {
     pub(super) fn after_minting(self, context: &Context) -> Self {
         let objected = context.constants().objection_period();
         match self {
-            // The members had time to object to the old token and did not, so no objection to the minted one is to be
-            // expected.
+            // The members had time to object to the old token and did not, so they will not object to the minted token.
             Self::Unsure(Announcement::Left(left)) if left + objected <= context.now() => {
                 Self::Settled
             }
-            // The members know only the old token, so the minted one must be announced as well.
+            // The members know only the old token, so this node must announce the minted token as well.
             Self::Unsure(_) => Self::Unsure(Announcement::Pending),
             Self::Settled | Self::Due(_) | Self::Sent(_) => self,
         }
@@ -214,8 +213,8 @@ impl Tenure {
     /// Whether the giver minted the token `other` to replace the token of this node. An owner whose token was replaced
     /// in this way gives way to `other`.
     pub(crate) fn is_replaced_by(&self, context: &Context, other: Token) -> bool {
-        // The giver minted because this node was late, so the minted chain is the right one. If a member objects with
-        // any other token, that token was not heard of for a while, and may be lost.
+        // The giver minted because this node was late, so the minted chain is the right one. If a member objects with a
+        // different token, the member has not heard of that token for a while, and it may be lost.
         let is_unsure = self.is_unsure() && self.unsettled_until(context) > Some(context.now());
         let is_the_givers = self.giver == Some(other.author);
         is_unsure

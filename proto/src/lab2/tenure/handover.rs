@@ -105,7 +105,8 @@ impl Tenure {
         Some(next)
     }
 
-    /// Returns the token of the next offer, like [`prepare_offer`](Self::prepare_offer). Does not decide its progress.
+    /// Returns the token of the next offer, like [`prepare_offer`](Self::prepare_offer). Does not fix the progress for
+    /// later calls.
     pub(crate) fn next_token(&self, step: impl FnOnce(Token) -> u64) -> Option<Token> {
         let Token { progress, .. } = self.token;
         // A handover needs a larger progress, and this is the largest one. Only a forged frame can cause this.
@@ -190,7 +191,8 @@ impl Tenure {
         self.unsent_offer.map(|it| (it.to, it.at + take_timeout))
     }
 
-    /// Whether IDLE_HOLD is over. Whether an offer could not be sent, and the time to try again has come.
+    /// Whether the time to offer the token has come. If an offer could not be sent, the time of the next attempt
+    /// decides. Otherwise, the end of IDLE_HOLD decides.
     pub(crate) fn is_hold_over(&self, context: &Context, now: Instant) -> bool {
         let unsent_offer = self.unsent_offer(context).map(|(_, again)| again);
         // The node has already decided to hand the token over, so the repetition does not wait for IDLE_HOLD.
@@ -199,8 +201,8 @@ impl Tenure {
 
     /// Returns the previous holder if this holder may have passed over a member that it does not hear.
     pub(crate) fn suspected_giver(&self) -> Option<MacAddr> {
-        // A giver that has just minted this chain has tried a member without success, so it has not passed that member
-        // over.
+        // A giver that has just minted this chain had offered the token to a member without success. So it has not
+        // passed over that member.
         let is_known = self
             .known_before
             .is_some_and(|known| known.same_chain(&self.token));
@@ -213,9 +215,9 @@ impl Tenure {
         self.passed_over = passed_over;
     }
 
-    /// If the member `failed` did not take the token, the round continues with the members after the result. If
-    /// `failed` got its offer before its turn, the result is this node, so the round starts with the first member after
-    /// this node.
+    /// Returns the member after which the round continues when the member `failed` did not take the token. Usually this
+    /// is `failed`. If `failed` got its offer before its turn, it is this node, so the round starts with the first
+    /// member after this node.
     pub(crate) fn resume_after(&self, failed: MacAddr, me: MacAddr) -> MacAddr {
         if self.passed_over == Some(failed) {
             me

@@ -1,4 +1,4 @@
-//! The work of applications on this node for which they need the token.
+//! The work of applications on this node. An application needs the token for this work.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::lab2::machine::Writer;
 use crate::time::Instant;
 
-/// The work of an application on this node for which it needs the token.
+/// The state of the work for which an application on this node needs the token.
 #[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) enum LocalWork {
     #[default]

@@ -38,8 +38,8 @@ pub(crate) struct Tenure {
     /// The previous holder, if this node still owes this holder an acknowledgement.
     unacknowledged: Option<MacAddr>,
     /// After this time, this node hands the token over if no program on it works. Work does not change this time. If
-    /// work extended this time, an OWNER that hears no WANT_TOKEN would keep the token while its programs work again
-    /// and again.
+    /// work extended this time, an OWNER that hears no WANT_TOKEN would keep the token as long as its programs always
+    /// find new work.
     hold_until: Instant,
     /// The IDLE_HOLD that determined `hold_until`, in nanoseconds.
     idle_hold: u64,
