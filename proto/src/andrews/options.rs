@@ -24,7 +24,7 @@ pub struct Options {
     pub token_timeout: Duration,
     /// The time limit for opening a connection, and for the first frame of a connection.
     pub connect_timeout: Duration,
-    /// The time limit for the rest of a frame that has begun.
+    /// The time limit for the other bytes of a frame after its first byte has arrived.
     pub liveness: Duration,
     /// T1, the time limit of an answer in an election.
     pub election_timeout: Duration,
@@ -100,15 +100,15 @@ impl Options {
     /// Returns Q. If the coordinator's beat has not moved for Q, a node may claim the place of the coordinator. For
     /// such a claim, the node needs proof that the network works.
     pub fn beat_timeout_with_proof(&self) -> Duration {
-        // One poll for the writer, one for the reader, and the time within which a write must be answered.
+        // The sum of the writer's poll interval, the reader's poll interval, and the time limit of a write.
         let polls = self.poll.saturating_mul(2);
         polls.saturating_add(self.database_timeout)
     }
 
-    /// Returns a time. If the coordinator's beat has not moved for this time, a node may claim without proof that the
-    /// network works.
+    /// Returns a minimum time. If the coordinator's beat does not move for this time, a node may claim without proof
+    /// that the network works.
     pub fn beat_timeout_without_proof(&self) -> Duration {
-        // Proof shortens the wait. A short `alone_timeout` must not reverse this.
+        // With proof, the wait must never be longer than without proof, even if `alone_timeout` is short.
         self.alone_timeout.max(self.beat_timeout_with_proof())
     }
 

@@ -67,7 +67,7 @@ impl Machine for Endpoint {
     type Net = Net;
     type Command = Command;
     type Event = Event;
-    // A client stores no value, so the type of a server serves for both.
+    // A client stores no value, so an endpoint uses the type of a server.
     type Durable = server::Durable;
     type Job = Infallible;
 

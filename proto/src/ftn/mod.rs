@@ -26,8 +26,8 @@ pub const RETRY: Duration = Duration::from_millis(100);
 /// Longest interval between two repetitions.
 pub const RETRY_MAX: Duration = Duration::from_secs(1);
 /// Shortest client timeout (CT): 2 RETRY. A lease lasts ¾ CT, and a client renews its lease after CT / 5. The
-/// confirmation may have to wait for a round of STATE. This takes at most RETRY. With a shorter CT, a lease could end
-/// before the confirmation of its renewal.
+/// confirmation may have to wait for a round of STATE. This wait lasts at most RETRY. With a shorter CT, a lease could
+/// end before the confirmation of its renewal.
 pub const CLIENT_TIMEOUT_MIN: Duration = Duration::from_millis(200);
 /// PART: length of a piece of a long message, in bytes. A TRANSFER or CATALOG longer than PART has only one entry.
 pub const PART: usize = 1_156;

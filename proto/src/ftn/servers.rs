@@ -28,7 +28,8 @@ impl Servers {
         let is_legal = (1..=SERVERS_MAX).contains(&addresses.len());
         is_legal.then(|| Self {
             addresses: addresses.into(),
-            // The signature is over the lines as written, because machines may resolve a name to different addresses.
+            // The signature covers the lines as written. It does not cover the addresses, because machines may resolve
+            // a name to different addresses.
             signature: server_signature(lines.iter().map(|line| line.as_bytes())),
         })
     }
@@ -62,8 +63,8 @@ impl Servers {
         is_new
     }
 
-    /// Returns the source address that belongs to this `from`. Returns `None` if the server does not exist, or if its
-    /// address is unknown.
+    /// Returns the source address that a message must have if its field `from` has this value. Returns `None` if the
+    /// server does not exist, or if its address is unknown.
     pub fn sender_address(&self, from: i32) -> Option<SocketAddr> {
         self.address(usize::try_from(from).ok()?)
     }

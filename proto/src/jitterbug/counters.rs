@@ -16,7 +16,7 @@ counters! {
     tr1_received,
     /// TR2 that were handed to the link.
     tr2_sent,
-    /// Well-formed TR2. A restore may or may not run at that time.
+    /// Well-formed TR2 that arrived, with or without a running restore.
     tr2_received,
     /// Restores begun.
     restores,

@@ -17,7 +17,7 @@ const WAITING_DECISIONS_MAX: usize = 16;
 pub(crate) enum DataResult {
     /// A computation has ended.
     Computed {
-        /// Whether the computation failed. Then the data are unchanged.
+        /// Whether the computation failed. If it failed, the data are unchanged.
         failed: bool,
     },
     /// A decision was made.
@@ -104,7 +104,7 @@ impl Data {
             return None;
         }
         let received = self.waiting.pop_front()?;
-        // Without a choice there is nothing to decide: a program is not started for equal data.
+        // No program is needed if this node has no data, or if the received data equal this node's data.
         if self.bytes.is_empty() || *received == *self.bytes {
             return Some(self.finish_decision(&received, true, false));
         }
@@ -185,7 +185,7 @@ impl Data {
             (Some(received), Outcome::Decided { received: it }) => {
                 self.finish_decision(&received, it, false)
             }
-            // A command that fails must not stop the token, so the received data continues.
+            // A command that fails must not stop the token, so the node keeps the received data.
             (Some(received), _) => self.finish_decision(&received, true, true),
             (None, Outcome::Computed(next)) => self.finish_computation(Some(next.into()), most),
             (None, _) => self.finish_computation(None, most),

@@ -143,16 +143,16 @@ pub enum Event {
 /// A difference between the options of two nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
-    /// Other times. The fields contain the times of the other node.
+    /// Different times. The fields contain the times of the other node.
     Times {
         /// The lease of the other node: (2 × `tr_count` - 1) × `tr_interval`.
         lease: Duration,
-        /// Its `renew_timeout`.
+        /// The `renew_timeout` of the other node.
         renew_timeout: Duration,
-        /// Its `token_pass_timeout`.
+        /// The `token_pass_timeout` of the other node.
         token_pass_timeout: Duration,
     },
-    /// Another computation or decision.
+    /// A different computation or decision.
     Policy,
     /// A lease that is forbidden for every node.
     Lease,

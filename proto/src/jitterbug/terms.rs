@@ -7,8 +7,7 @@ use ring_codec::jitterbug::Terms;
 use super::options::{LEASE_MAX, LEASE_MIN};
 use super::{Difference, Options};
 
-/// Returns the difference that makes it impossible for nodes with these terms and nodes with these options to be in one
-/// ring.
+/// Returns the difference because of which a node with these terms and a node with these options cannot be in one ring.
 pub(crate) fn separates(terms: &Terms, options: &Options) -> Option<Difference> {
     if terms.policy != options.policy {
         return Some(Difference::Policy);

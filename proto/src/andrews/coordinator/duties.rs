@@ -90,11 +90,11 @@ impl CoordinatorDuties {
     /// time at which the coordinator last saw a token.
     pub(crate) fn token_due(&self, seen: Option<Instant>, silence: Duration) -> Instant {
         if self.is_overdue {
-            // The claim has already waited 2 × R for a token.
+            // Before its claim, this node has already waited 2 × R for a token.
             return self.since;
         }
-        // A new coordinator waits R from its start and not from an older sighting, because the old coordinator may have
-        // made a token.
+        // A new coordinator waits R from its start, even if it saw a token earlier, because the old coordinator may
+        // have made a token.
         let since = seen.map_or(self.since, |seen| seen.max(self.since));
         since + silence
     }

@@ -255,7 +255,7 @@ impl Database {
             // A write without an answer may wait for a locked table. A look does not notice the lock.
             self.has_failed_to_write |= is_written(&job.work);
             self.overdue_jobs.push_back(job);
-            // A database that is gone stays gone: a failed job says more than a late one.
+            // A database that is gone stays gone, because a failed job is stronger evidence than a late job.
             if self.state == DatabaseState::Up {
                 self.state = DatabaseState::Slow;
             }

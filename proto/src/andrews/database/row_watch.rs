@@ -45,8 +45,8 @@ impl RowWatch {
         up_since: Instant,
         read_at: Instant,
     ) -> bool {
-        // While the database did not answer this node, the coordinator may have been unable to write its beat. The end
-        // is the look and not the present: the beat may have moved since that look.
+        // While the database did not answer this node, the coordinator may have been unable to write its beat. The
+        // measured time ends at the look and not at the present time, because the beat may have moved since that look.
         self.beat_since.max(up_since) + time <= read_at
     }
 

@@ -121,7 +121,7 @@ impl View {
     /// Raises the coordinator's term because this node makes a new token.
     pub(crate) const fn raise_term(&mut self, term: u64) {
         self.seat.term = term;
-        // The job has written this sequence too, so older tokens are outrun without another look.
+        // The job has written this sequence too, so older tokens count as outrun without another look.
         self.sequence = term << 32;
     }
 

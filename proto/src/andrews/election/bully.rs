@@ -57,7 +57,7 @@ impl Handler for Bully {
             }
             OwnedElection::Coordinator(_, id) => {
                 self.phase = Phase::Idle;
-                // A smaller node won although this one is alive, so a message was lost.
+                // A smaller node won although this larger node is alive, so a message was lost.
                 if id < node.own && node.members.contains_key(&id) {
                     self.begin_again(context);
                 }

@@ -46,7 +46,7 @@ impl Handler for ChangRoberts {
     }
 
     fn on_successor_changed(&mut self) {
-        // A candidate may be lost with the old connection. A participant would drop the smaller ones that follow.
+        // A candidate may be lost with the old connection. A participant would drop the smaller candidates that follow.
         self.participant = None;
     }
 }
@@ -66,14 +66,14 @@ impl ChangRoberts {
     fn on_candidate(&mut self, candidate: u32, context: &mut Context<'_>) {
         let node = context.node;
         match candidate.cmp(&node.own) {
-            // The candidate of this node has come round, so every other node has let it pass.
+            // The candidate of this node has returned, so every other node has forwarded it.
             Ordering::Equal => context.send_result(Method::ChangRoberts, node.own),
             Ordering::Greater if !node.lists(candidate) => {
                 context.drop_message(Reason::UnknownNode);
             }
             Ordering::Greater => {
-                // A larger candidate goes on even if this node takes part. Otherwise a node that has only forwarded a
-                // smaller candidate would stop it, and the larger node would never win.
+                // This node forwards a larger candidate even if it takes part. Otherwise a node that has only forwarded
+                // a smaller candidate would stop it, and the larger node would never win.
                 let candidates = &mut context.memory.candidates;
                 if candidates.record_if_due(candidate, node.now, node.t1) {
                     self.propose(candidate, context);

@@ -94,8 +94,8 @@ impl Context<'_> {
         if !node.lists(id) {
             return self.drop_message(Reason::UnknownNode);
         }
-        // Without this limit, two results would follow each other round the ring indefinitely. Each is new at a node
-        // that the other has reached last.
+        // Without this limit, two results would follow each other round the ring indefinitely. At each node, the other
+        // result was forwarded last, so each result would count as new.
         if !self.memory.results.record_if_due(id, node.now, node.t1) {
             return self.drop_message(Reason::Repeated);
         }

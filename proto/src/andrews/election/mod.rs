@@ -59,7 +59,7 @@ impl Elections {
 
     /// Starts an election with the node's own method.
     pub(crate) fn start(&mut self, node: NodeView<'_>) -> Vec<Action> {
-        // The state of an earlier election must not end this one.
+        // The state of an earlier election must not end this election.
         self.current = handler_of(self.own_method);
         self.call(node, |handler, context| handler.start(context))
     }

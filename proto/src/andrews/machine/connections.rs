@@ -64,7 +64,8 @@ impl Andrews {
         };
         let stream = successor.stream();
         if !successor.push(&message.encode(self.options.id)) {
-            // A successor that leaves this much unread has stopped reading, and would not take the token either.
+            // A successor that leaves more bytes unread than this buffer holds has stopped reading. Such a successor
+            // would not take the token either.
             self.lose_successor(SuccessorLoss::Ended);
             return false;
         }

@@ -61,7 +61,8 @@ impl Andrews {
         let view = View::new(rows, began);
         let now = self.now;
         let before = self.view.as_ref();
-        // Looks may be answered in another order than they began, and older rows must not replace newer ones.
+        // The answers of looks may arrive in a different order than the looks began, and older rows must not replace
+        // newer rows.
         if before.is_some_and(|before| before.read_at() > view.read_at()) {
             return;
         }
@@ -123,8 +124,8 @@ impl Andrews {
             (Role::Member(_), true) | (Role::Joining(_), false) => {}
             (Role::Member(_), false) => self.on_removed(read_at),
             (Role::Joining(_), true) => self.role = Role::Member(Membership::new()),
-            // A node that did not send JOIN was a member before or has claimed, so it starts no election as a new
-            // member.
+            // A node that did not send JOIN was already a member, or has claimed the coordinator's place. So it starts
+            // no election as a new member.
             (Role::Starting(_), true) => self.role = Role::Member(Membership::default()),
             (Role::Starting(_), false) => {
                 self.role =

@@ -41,7 +41,7 @@ impl Andrews {
     fn on_connected(&mut self, id: StreamId) {
         if self.proof.remove(id) {
             self.note_contact();
-            // The open connection is the proof, so the node needs it no longer.
+            // The open connection is the proof that the network works, so the node no longer needs it.
             return self.out.push_operation(StreamOp::Close(id));
         }
         self.on_successor_connected(id);
@@ -56,7 +56,8 @@ impl Andrews {
                 Ok(None) => return,
                 Ok(Some((from, message))) => {
                     self.out.counters.note_received(message.kind());
-                    // If the sender is not that of the hello, this frame and the next ones are mixed up or forged.
+                    // If the sender differs from the sender of the hello, this frame and the next frames are mixed up
+                    // or forged.
                     if from == node {
                         self.on_neighbor_message(id, side, node, source, message);
                         continue;

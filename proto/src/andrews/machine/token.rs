@@ -121,7 +121,7 @@ impl Andrews {
     }
 
     pub(super) fn on_pass_due(&mut self) {
-        // A successor may hang with its connections open, and the token must go on.
+        // A successor may hang with its connections open, and the token must continue to circulate.
         if self.token.is_pass_late(self.now) {
             self.lose_successor(SuccessorLoss::NotAcknowledged);
         }

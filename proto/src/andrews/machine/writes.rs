@@ -203,7 +203,7 @@ impl Andrews {
     /// Returns the write that tests the database. A node that only reads does not notice that the database refuses
     /// writes.
     fn test_write(&mut self) -> Option<Write> {
-        // A beat that does not move is the only sign: the coordinator cannot write either.
+        // The only sign is a beat that does not move, because the coordinator cannot write either.
         let is_beat_late = self.is_beat_stalled(self.options.beat_timeout_with_proof());
         let is_due = is_beat_late && self.duties.is_none();
         (is_due && self.watch.take_try_due()).then_some(Write::Test)

@@ -19,7 +19,7 @@ const RECONNECT_DELAY: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(crate) struct Membership {
     link: SuccessorLink,
-    /// After a working connection ends, limits how often the node connects again.
+    /// Limits how often the node connects again after a working connection ended.
     second_try: Throttle,
     /// Whether the node is a new member. The node is no longer new when both its connections are up at the same time.
     is_new: bool,

@@ -14,7 +14,7 @@ pub(super) struct WriteBuffer {
 impl WriteBuffer {
     /// Adds a frame. Returns whether the frame fits.
     pub(super) fn push(&mut self, frame: &[u8]) -> bool {
-        // Written bytes do not count: only unread ones show that the peer does not read.
+        // Written bytes do not count: only unwritten bytes show that the peer does not read.
         if self.bytes.len() - self.written + frame.len() > UNREAD_BYTES_MAX {
             return false;
         }

@@ -175,7 +175,7 @@ impl Token {
     ) -> u64 {
         // The only token of a ring comes back with a sequence that is larger by the number of members. A smaller
         // difference means two tokens, which would follow each other indefinitely. Only the coordinator gives one of
-        // them a lead. If two nodes did so, the tokens would be as near to each other as before.
+        // the tokens a lead. If two nodes did this, the distance between the tokens would not change.
         let ahead = sequence.saturating_sub(self.highest);
         let are_two = u64::try_from(members).is_ok_and(|members| ahead < members);
         let lead = if is_coordinator && are_two {

@@ -66,7 +66,7 @@ impl Requests {
     /// If a visit had no effect, puts its requests back to the front of the queue.
     pub(crate) fn wait_again(&mut self, requests: Vec<Request>) {
         let until = std::mem::take(&mut self.until);
-        // In reverse, so that the requests keep their order at the front.
+        // The last request goes first, so that the requests keep their order at the front.
         for both in requests.into_iter().zip(until).rev() {
             self.waiting.push_front(both);
         }

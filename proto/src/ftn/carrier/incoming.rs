@@ -32,7 +32,7 @@ struct PeerMessages {
 struct PartialMessage {
     number: i64,
     parts: usize,
-    // This is a map and no vector, because an announced number of parts must not reserve memory.
+    // This is a map instead of a vector, because an announced number of parts must not reserve memory.
     received: BTreeMap<usize, Box<[u8]>>,
     bytes: usize,
     /// Time at which the first part arrived.
@@ -62,7 +62,7 @@ pub enum PartOutcome {
         /// Time at which the first part arrived.
         arrived: Instant,
     },
-    /// Other parts are missing, or the message was complete before.
+    /// Other parts are missing, or the message was already complete.
     Stored,
     /// The part is invalid, or the message is longer than allowed.
     Refused,
@@ -155,7 +155,8 @@ impl PeerMessages {
             .iter()
             .position(|it| it.number == number);
         let place = known.unwrap_or_else(|| {
-            // A peer sends its messages one after the other, so the older of two incomplete messages is given up.
+            // A peer sends its messages one after the other, so the receiver drops the older of two incomplete
+            // messages.
             if self.partial_messages.len() == PARTIAL_MESSAGES_MAX {
                 self.partial_messages.pop_front();
             }
@@ -169,15 +170,15 @@ impl PeerMessages {
             self.partial_messages.len() - 1
         });
         let partial = &mut self.partial_messages[place];
-        // A message counts as arrived with its first part. A later time would lengthen the lease that a STATE gives to
-        // a follower.
+        // The arrival time of a message is the arrival time of its first part. A later time would lengthen the lease
+        // that a STATE gives to a follower.
         partial.arrived = partial.arrived.min(arrived);
         if partial.parts != parts {
             return PartOutcome::Refused;
         }
         if !partial.received.contains_key(&part) {
             partial.bytes += piece.bytes.len() + PART_BYTES_EXTRA;
-            // Arrived bytes are checked, because the announced number of parts may be false.
+            // The check uses the bytes that have arrived, because the announced number of parts may be false.
             if partial.bytes > longest + parts.min(longest) * PART_BYTES_EXTRA {
                 self.partial_messages.remove(place);
                 return PartOutcome::Refused;

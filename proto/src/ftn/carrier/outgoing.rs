@@ -13,7 +13,7 @@ use crate::time::Instant;
 /// Maximum number of messages that wait for one peer. Further messages are dropped, as if they were lost on the way.
 const WAITING_MESSAGES_MAX: usize = 8;
 
-/// Messages that are sent in parts. Each peer gets its messages one by one.
+/// Messages that are sent in parts. Each peer gets its messages one after the other.
 #[derive(Debug, Clone, Hash, Default)]
 pub struct PartSender {
     next: i64,
@@ -105,7 +105,7 @@ impl PartSender {
     /// A new STATE replaces a waiting STATE, because the new STATE contains everything that the old STATE contained.
     pub fn send(&mut self, now: Instant, to: SocketAddr, kind: Kind, bytes: &[u8]) -> Vec<Part> {
         let count = bytes.len().div_ceil(PART);
-        // The receiver would refuse a message of more parts.
+        // The receiver would refuse a message with more parts.
         if count > PARTS_MAX {
             return Vec::new();
         }
@@ -137,7 +137,8 @@ impl PartSender {
             }
             let is_only = queue.len() == 1;
             // A message that joins the queue usually sends no part, because the first message is under way. If a whole
-            // window of the first message was lost, no PARTED continues it. So it is repeated after RETRY.
+            // window of the first message was lost, no PARTED makes the sender continue. So the sender repeats the
+            // first message after RETRY.
             let first = queue.front_mut().filter(|first| {
                 // Each round also repeats the missing parts of an older STATE that is under way.
                 let is_state = kind == Kind::State && first.kind == kind;

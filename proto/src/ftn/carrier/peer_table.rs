@@ -2,7 +2,7 @@
 //!
 //! The table first deletes silent peers, and then peers whose message takes too long. Next the table deletes the peer
 //! that completed a message most recently. If no peer has completed a message, the table deletes the peer whose message
-//! began last. So the peers complete their messages one by one. Two peers cannot delete each other's messages
+//! began last. So the peers complete their messages one after the other. Two peers cannot delete each other's messages
 //! indefinitely.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -178,7 +178,7 @@ impl<T: Default> PeerTable<T> {
         let &(started, longest) = self.by_activity_start.first()?;
         let &(_, latest) = self.by_eviction.last()?;
         let is_long = now.since(started) >= ACTIVITY_MAX;
-        // A message that never ends must not keep all others out.
+        // A message that never ends must not block all other messages.
         Some(if is_long { longest } else { latest })
     }
 }

@@ -125,7 +125,8 @@ fn split<'a, 'b>(mut listed: &'b [CatalogEntry<'a>]) -> Vec<&'b [CatalogEntry<'a
             room = room.saturating_sub(need);
             fits
         });
-        // A token that is too long for PART goes without other tokens, and the carrier cuts its CATALOG.
+        // If a token is too long for PART, its CATALOG contains no other tokens, and the carrier cuts this CATALOG into
+        // parts.
         let count = fitting.count().max(1).min(listed.len());
         let (part, rest) = listed.split_at(count);
         parts.push(part);

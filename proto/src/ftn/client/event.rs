@@ -87,7 +87,7 @@ pub enum Event {
         /// Name of the token.
         name: Box<[u8]>,
     },
-    /// A server wrongly took the client for the holder of a token. The client returns the token.
+    /// A server wrongly believed that the client holds a token. The client returns the token.
     Declined {
         /// Name of the token.
         name: Box<[u8]>,

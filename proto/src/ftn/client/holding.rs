@@ -59,7 +59,7 @@ pub(super) struct Update {
     /// too, and the msgnum is `None`.
     pub(super) number: Option<i64>,
     pub(super) data: Box<[u8]>,
-    /// Data of a later update.
+    /// Data of a later update, which the client sends after the confirmation.
     pub(super) then_data: Option<Box<[u8]>>,
     /// Whether the client returns the token after the confirmation.
     pub(super) then_return: bool,

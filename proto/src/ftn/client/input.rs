@@ -96,7 +96,8 @@ impl Client {
         let is_former = self.former_sessions.contains(&to);
         let known = self.configuration().map(Configuration::number);
         if known.is_some_and(|known| configuration.number() > known) {
-            // Another server may be responsible now. Old parts to the former one would delay new messages to it.
+            // Another server may be responsible now. Parts that wait for the former server would delay new messages to
+            // that server.
             self.drop_outgoing_parts();
         }
         let (phase, mut context) = self.split();

@@ -28,7 +28,7 @@ const INVARIANTS: &[Invariant<Client>] = &[
     ("servers only shorten the client timeout", |it| {
         it.options.client_timeout <= it.configured_timeout
     }),
-    // With an old id late messages of the earlier session would count.
+    // With an old id, late messages of the earlier session would count.
     ("a session has an id that none of the last 64 had", |it| {
         it.holds_for_session(|session| !it.former_sessions.contains(&session.id))
     }),

@@ -15,7 +15,7 @@ impl Tokens {
         server: usize,
         after: &[u8],
     ) {
-        // The server would not answer, and the program would wait without an end.
+        // The server would not answer, and the program would wait indefinitely.
         if configuration.is_down(server) {
             context.report(Event::ListingFailed { server });
             return;

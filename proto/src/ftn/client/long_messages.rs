@@ -61,7 +61,7 @@ impl Client {
             return Ok(());
         };
         let whole = Datagram::decode(&bytes).map_err(|_| DropReason::Malformed)?;
-        // A PART that itself came in parts would have no bound.
+        // If a PART itself could arrive in parts, its length would have no limit.
         if matches!(whole.message(), Message::Part { .. }) {
             return Err(DropReason::Malformed);
         }

@@ -18,13 +18,14 @@ impl MessageNumbers {
     /// effect.
     pub(super) fn start(&mut self, wall: u64) {
         if self.next == 0 {
-            // A broken clock must leave room to count: 1/64 of the range is still far beyond any real time.
+            // Even if the clock is wrong, the numbers need room to grow. The limit of 1/64 of the range is still far
+            // beyond any real time.
             let micros = i64::try_from(wall / 1_000).unwrap_or(i64::MAX >> 6);
             self.next = micros.max(1);
         }
     }
 
-    /// Returns the next number, and does not use it up.
+    /// Returns the next number without using it.
     pub(super) const fn peek(&self) -> i64 {
         self.next
     }

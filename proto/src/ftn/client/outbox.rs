@@ -11,7 +11,7 @@ use crate::time::Instant;
 /// A datagram to send. When the driver fetches the datagram, the client encodes it from the session's data. If the
 /// session ends before the driver fetches a datagram, the client does not send this datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-// The content is only named here, so that an answer in the meantime cancels the datagram.
+// A waiting datagram only names its content. So an answer that arrives in the meantime cancels the datagram.
 pub(super) struct OutgoingDatagram {
     /// Index of the server.
     pub(super) to: usize,

@@ -97,13 +97,14 @@ impl OutstandingMessages {
         now: Instant,
         limit: Instant,
     ) -> Option<(i64, &OutstandingMessage)> {
-        // After a stall only new messages are sent at once: answers to the others may wait in the socket.
+        // After a stall, only new messages are sent at once, because answers to the other messages may wait in the
+        // socket.
         let range = (Bound::Unbounded, Bound::Included((limit, i64::MAX)));
         let &(due, number) = self.by_due.range(range).next()?;
         self.by_due.remove(&(due, number));
         let entry = self.by_number.get_mut(&number)?;
         let backoff = match entry.backoff {
-            // The first interval begins with the sending, not with the command.
+            // The first interval begins when the message is sent, not when the program gives the command.
             None => Backoff::new(now, RETRY),
             Some(mut backoff) => {
                 backoff.advance(now, RETRY_MAX);

@@ -44,7 +44,8 @@ impl Tokens {
                     .as_mut()
                     .filter(|update| update.number.is_some())
                 {
-                    // The request waits, because the number of the outstanding update would be below that of the grant.
+                    // The request waits, because the number of the outstanding update would be below the number of the
+                    // grant.
                     update.then_request = Some(want);
                     return Ok(());
                 }

@@ -18,7 +18,8 @@ impl Tokens {
         data: Box<[u8]>,
     ) -> Result<(), Refusal> {
         let held = self.held_token(name)?;
-        // During a REQUEST that is no upgrade the update waits, because its number must be above that of the grant.
+        // During a REQUEST that is no upgrade, the update waits, because its number must be above the number of the
+        // grant.
         let may_send = held.request.is_none() || held.is_awaiting_upgrade();
         match &mut held.update {
             // Only the last of several waiting updates counts.

@@ -101,12 +101,12 @@ impl Session {
     /// only once for each configuration.
     fn answer_survey(&mut self, context: &mut Context<'_>, server: usize) {
         if !self.answers.has_answer(server) {
-            // The server may have taken the token over, without its holder's introduction.
+            // The server may have received the token from another server, without the introduction of its holder.
             context.introduce(server);
             let (tokens, configuration) = (&mut self.tokens, &self.configuration);
             self.answers
                 .make_answer(context, self.id, configuration, server, tokens);
-            // After the answer, whose FLOOR separates old numbers from new ones.
+            // This follows the answer, because the FLOOR in the answer separates the old numbers from the new numbers.
             tokens.renumber(context, configuration, server);
         }
         self.answers.send_parts(context, server);

@@ -56,7 +56,7 @@ impl Default for Options {
             server_timeout: Duration::from_secs(4),
             client_timeout,
             grace: client_timeout,
-            // A majority depends on the number of servers, which the options do not have.
+            // A majority depends on the number of servers, and the options do not contain this number.
             quorum: 1,
             max_memory: 256 << 20,
             max_clients: 10_000,

@@ -102,15 +102,15 @@ impl Jitterbug {
                 }
                 self.send_tr2(from, answers_with);
             }
-            // If the id here is larger, the node that asks has missed a newer token.
+            // If this node's id is larger, the node that asks has missed a newer token.
             Role::Waiter(_) if own.compare(id).is_gt() || self.may_restore_too_early(terms) => {
                 self.send_tr2(from, answers_with);
             }
             Role::Waiter(_) | Role::Orphan(None) => {}
             Role::Orphan(Some(restore)) => {
                 let is_denied = restore.is_denied_by(id, own);
-                // With equal ids both nodes may go on in the first try, because each takes a new id for the second. In
-                // the second try neither node may go on, so each denies the other.
+                // With equal ids both nodes may go on in the first try, because each node takes a new id for the second
+                // try. In the second try, neither node may go on, so each node denies the other.
                 if own.compare(id) == Ordering::Greater || is_denied && own.compare(id).is_eq() {
                     self.send_tr2(from, answers_with);
                 }

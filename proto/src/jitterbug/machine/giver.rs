@@ -10,7 +10,7 @@ use crate::{CloseReason, StreamId, StreamOp};
 
 impl Jitterbug {
     pub(super) fn begin_pass(&mut self, to: Node, is_rival: bool) {
-        // The limit includes the connect, so that a dead candidate costs one timeout in all.
+        // The limit includes the time to connect, so that a dead candidate costs only one timeout.
         let deadline = self.now + self.options.token_pass_timeout;
         // A node that sends no terms is of a version that does not understand terms.
         let terms = self.peers.terms(to.ip).map(|_| self.terms(false));
@@ -101,7 +101,7 @@ impl Jitterbug {
                 _ => StreamOp::Abort(stream),
             });
         }
-        // The rival must announce itself again before it is tried again.
+        // The rival must announce itself again before this node again tries to pass the token to it.
         if pass.is_rival() {
             self.rival.forget();
         }

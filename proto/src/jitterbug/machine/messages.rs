@@ -53,8 +53,8 @@ impl Jitterbug {
     /// Sends TR1. If `asks` is set, the TR1 asks the receiver for a TR1 in return.
     fn send_tr1(&mut self, to: IpAddr, ticket: u64, asks: bool) {
         let is_leader = self.role.state() == State::Leader;
-        // A leader that shuts down ends with the acknowledgement of its pass. After other passes, a question may
-        // follow.
+        // A leader that shuts down has ended when its pass is acknowledged, so it asks no question. After other passes,
+        // a question may follow.
         if let Some(net) = self.net.filter(|_| !self.is_finished) {
             let message = Message::Tr1 {
                 token_id: self.token_id.with_leader(is_leader),

@@ -143,7 +143,7 @@ impl Jitterbug {
         loop {
             self.decide_waiting();
             let is_granted = self.role.restore_mut().is_some_and(|it| it.is_granted());
-            // An answered exchange may still bring a token, and then there would be two.
+            // An answered exchange may still bring a token, and then there would be two tokens.
             if is_granted && !self.inbound.has_answered() {
                 self.out.counters.restores_won += 1;
                 self.out.push_event(Event::RestoreWon);

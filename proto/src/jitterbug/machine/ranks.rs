@@ -23,7 +23,8 @@ impl Jitterbug {
     pub(super) fn knows_stronger(&self, from: IpAddr, incoming: Rank) -> bool {
         let period = self.options.renew_timeout;
         let asked = self.peers.last_asked(from);
-        // A giver that has asked and leads now got no objection from the leader of that token. So that leader is gone.
+        // If the giver asked for objections and now leads, the leader of that token did not object. So that leader is
+        // gone.
         let holds = |rank: Rank, at: Instant| {
             let is_larger = rank.id.compare(incoming.id).is_gt();
             rank.is_above(incoming) && (is_larger || asked.is_none_or(|asked| asked < at))

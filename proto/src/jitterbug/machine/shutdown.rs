@@ -66,7 +66,7 @@ impl Jitterbug {
         if self.leave_by.is_some() {
             return;
         }
-        // One timeout for decisions, and one for passes.
+        // The time allows one timeout for decisions, and one timeout for passes.
         self.leave_by = Some(self.now + self.options.token_pass_timeout.saturating_mul(2));
         if self.role.turn().is_some() {
             self.data.cancel_computation();

@@ -9,7 +9,7 @@ use crate::jitterbug::role::{PassEnd, Restore, Role, Turn, Waiter};
 
 impl Jitterbug {
     pub(super) fn set_token_id(&mut self, id: TokenId) {
-        // The sign belongs to a message: a node keeps its id when it no longer leads.
+        // Only messages use the sign of an id. A node keeps its id when it no longer leads.
         let id = id.with_leader(false);
         if id != self.token_id {
             self.token_id = id;
@@ -67,7 +67,7 @@ impl Jitterbug {
     }
 
     pub(super) fn become_leader(&mut self) {
-        // If a later pass loses this token, the node must not absorb the token of a weaker ring as an old one.
+        // If a later pass loses this token, the node must not absorb the token of a weaker ring as an old token.
         self.passed_token.forget();
         let turn = self.next_turn(false);
         self.enter(Role::Leader(turn));

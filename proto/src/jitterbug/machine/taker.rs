@@ -17,8 +17,8 @@ use crate::{StreamId, StreamOp};
 /// A received list may contain at most this many nodes that are unknown to the receiver. A /24 subnet has at most this
 /// many nodes. The limit exists because a forged list must not fill the lists of all nodes.
 const NEW_NODES_PER_LIST_MAX: usize = 256;
-/// If this node has sent this many unanswered questions to a silent node, a received list may lack the silent node. If
-/// the list lacks the silent node, another leader removed it, and this node does not put it back into the list.
+/// The number of unanswered questions after which a node counts as silent. If a received list lacks a silent node,
+/// another leader has removed it. Then this node does not put it back into the list.
 const UNANSWERED_ASKS_MAX: u32 = 3;
 
 impl Jitterbug {
@@ -96,7 +96,7 @@ impl Jitterbug {
             return false;
         };
         let theirs = (offer.id.random(), exchange.from());
-        // Both nodes compare the same pairs, so exactly one of two that pass to each other gives way.
+        // Both nodes compare the same pairs, so if two nodes pass to each other, exactly one of them gives way.
         if theirs > (self.token_id.random(), net.address) && !pass.has_sent_token() {
             self.end_pass(PassEnd::Aborted);
             return true;
@@ -131,7 +131,7 @@ impl Jitterbug {
         let Some((from, token)) = from.zip(token) else {
             return;
         };
-        // The state now decides and not that at TP1, because a restore may have ended since.
+        // The present state decides, not the state when TP1 arrived, because a restore may have ended since.
         let incoming = Rank::of(token.id, token.terms);
         let how = match self.role {
             Role::Leader(_) => Acceptance::Merged,
@@ -166,7 +166,7 @@ impl Jitterbug {
             Acceptance::Merged => {
                 self.out.counters.merged += 1;
                 self.follow_state.on_token_received(self.now, lease);
-                // With the smaller id, members of the other ring would absorb this token as an old one.
+                // With the smaller id, members of the other ring would absorb this token as an old token.
                 if token.id.compare(self.token_id).is_gt() {
                     self.set_token_id(token.id);
                     self.report_state();

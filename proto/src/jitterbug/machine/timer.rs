@@ -20,7 +20,7 @@ impl Jitterbug {
         if stood < lease || self.is_finished {
             return;
         }
-        // A waiter has no right and no answer that could be out of date.
+        // A waiter has no token and no answers that could be out of date.
         let is_concerned = matches!(self.role, Role::Leader(_) | Role::Orphan(Some(_)));
         if is_concerned {
             self.out.counters.stalls += 1;

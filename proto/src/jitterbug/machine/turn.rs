@@ -139,9 +139,10 @@ impl Jitterbug {
         }
     }
 
-    /// Whether the candidate answered. Then the node should spend the time of a pass on this candidate. If a pass of
-    /// this turn already ran into its time limit, the next candidate must have answered within the last
-    /// `renew_timeout`. So at most one pass of a turn runs into its time limit.
+    /// Whether the candidate is likely to answer, so that a pass is worth its time. The candidate must have answered
+    /// since the last pass that could not reach it. If a pass of this turn already ran into its time limit, the next
+    /// candidate must have answered within the last `renew_timeout`. So at most one pass of a turn runs into its time
+    /// limit.
     fn is_reachable(&self, node: IpAddr) -> bool {
         let round = self.role.round();
         let has_lost_time = round.is_some_and(CandidateRound::has_lost_time);

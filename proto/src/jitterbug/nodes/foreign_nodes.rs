@@ -1,6 +1,5 @@
-//! Nodes with a different computation or decision than this node, or with an impossible lease. Nodes with a different
-//! computation or decision, or an impossible lease, cannot be in one ring with this node
-//! (`docs/jitterbug/protocol/terms.md` F1 to F8).
+//! Nodes with a different computation or decision than this node, or with an impossible lease. Such nodes cannot be in
+//! one ring with this node (`docs/jitterbug/protocol/terms.md` F1 to F8).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

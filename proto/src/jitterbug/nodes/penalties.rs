@@ -30,7 +30,8 @@ impl Penalties {
             return (0, 0);
         };
         let threshold = penalty.failures();
-        // Skips double with each failure, so a dead node costs the ring little, and a live one returns soon.
+        // The number of skips doubles with each failure. So a dead node costs the ring little time, and a live node is
+        // soon tried again.
         let full = (1_u32 << threshold.min(THRESHOLD_MAX.into())) - 1;
         (threshold, full.saturating_sub(penalty.skips()))
     }

@@ -156,8 +156,8 @@ impl Pass {
             _ if bytes.is_empty() => return Some(PassEnd::Failed(PassFailure::Ended)),
             _ => return Some(PassEnd::Failed(PassFailure::Unexpected)),
         };
-        // A candidate that has died may leave an end behind its answer. If the pass read that end later, it would look
-        // like an acknowledgement.
+        // If the candidate died after its answer, the end of the stream follows the answer. If the pass read this end
+        // later, it would look like an acknowledgement.
         if end {
             return Some(PassEnd::Failed(PassFailure::Ended));
         }

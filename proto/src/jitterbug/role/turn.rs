@@ -98,7 +98,7 @@ impl Turn {
         // A turn in a hurry passes the data as it is.
         let is_changed = self.is_changed && !given.has_to_hurry;
         let (next, step) = match &self.phase {
-            // A running decision goes on, and counts when it ends.
+            // A running decision continues, and its result counts when it ends.
             Phase::Deciding if given.has_to_hurry => (Phase::Holding, TurnStep::Continue),
             Phase::Deciding if given.is_deciding => return TurnStep::Wait,
             Phase::Deciding => {

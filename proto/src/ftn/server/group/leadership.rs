@@ -187,7 +187,7 @@ impl Leadership {
 
     pub(crate) fn record_heard(&mut self, server: usize, at: Instant) {
         let heard = &mut self.peers[server].heard;
-        // Datagrams can arrive in another order than they were sent.
+        // Datagrams can arrive in a different order.
         *heard = at.max(*heard);
     }
 

@@ -16,8 +16,8 @@ const PERIOD_SECONDS: u64 = 16;
 /// Number of periods in 30 days. In 30 days, the number that a server computes from its clock grows by this amount for
 /// each server of the list.
 const PERIODS_PER_MONTH: u64 = 30 * 24 * 3_600 / PERIOD_SECONDS;
-/// Below this number fencing numbers have 63 bits. From this number on, the messages of one step may raise the known
-/// number by at most [`CHANGES_PER_STEP`] for each server of the list.
+/// Below this configuration number, fencing numbers have 63 bits. From this number on, the messages of one step may
+/// raise the known number by at most [`CHANGES_PER_STEP`] for each server of the list.
 const WIDE_NUMBERS_START: u64 = 1 << 32;
 /// Number of configuration changes that one step allows for each server of the list. From [`WIDE_NUMBERS_START`] on, a
 /// step allows only this number of changes.
@@ -57,7 +57,8 @@ impl NumberLimits {
     /// Returns the number to use if the server `server` names `number`.
     pub(crate) fn limit(&mut self, servers: usize, server: usize, number: u64) -> LimitedNumber {
         let servers = servers as u64;
-        // The first leader of a new service starts a month beyond the clock and changes its configuration from there.
+        // The first leader of a new service starts with a number that is a month ahead of the clock. It counts its
+        // configurations from there.
         let step = if self.base < WIDE_NUMBERS_START {
             PERIODS_PER_MONTH + CHANGES_PER_STEP
         } else {

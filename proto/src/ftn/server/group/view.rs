@@ -17,7 +17,7 @@ const UNPROVEN_BIT: i128 = 1 << 30;
 /// acknowledgement, a server that does not know this configuration cannot win an election.
 const PROVEN_BIT: i128 = 1 << 31;
 
-// Each of the two starts a new range of seqs, so that a later round always has a larger seq.
+// Each of the two bits starts a new range of seqs, so that a later round always has a larger seq.
 const fn with_unproven_bit(seq: i128) -> i128 {
     seq | UNPROVEN_BIT
 }
@@ -77,7 +77,7 @@ impl View {
     }
 
     pub(crate) fn elect_seq(&self) -> i128 {
-        // After giving up, rounds that perhaps no other server knows must not win an election.
+        // If this server gave up its leadership, rounds that perhaps no other server knows must not win the election.
         self.proven.unwrap_or(self.seq)
     }
 
@@ -111,7 +111,7 @@ impl View {
     }
 
     /// Starts a round and returns its seq. `is_proven` states whether a quorum has acknowledged the configuration. If
-    /// `is_proven` is `None`, the seq gets neither bit.
+    /// `is_proven` is `None`, sets neither of the two bits.
     pub(crate) fn begin_round(&mut self, now: Instant, is_proven: Option<bool>) -> i128 {
         self.seq = match is_proven {
             Some(true) => with_proven_bit(self.seq),
@@ -126,7 +126,7 @@ impl View {
     /// quorum acknowledged.
     pub(crate) const fn give_up(&mut self, proven: i128, since: Instant) {
         self.proven = Some(proven);
-        // An election counts the age of acknowledged knowledge, not that of rounds which perhaps no server heard.
+        // An election counts the age of acknowledged knowledge, not the age of rounds that perhaps no server heard.
         self.at = since;
     }
 

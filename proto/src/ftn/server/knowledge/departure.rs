@@ -41,7 +41,7 @@ impl Departure {
 
     pub(crate) fn begin(&mut self, configuration: u64, handovers: Vec<Handover>) {
         self.handover = Some((configuration, handovers));
-        // Other servers may be responsible under the new configuration, so all tokens go again.
+        // Other servers may be responsible under the new configuration, so all tokens are sent again.
         self.taken.clear();
         // DOWN counts only under the present configuration, so it is announced again at once.
         self.announcement_due = None;

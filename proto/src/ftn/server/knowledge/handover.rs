@@ -4,8 +4,8 @@ use crate::backoff::Backoff;
 use crate::ftn::{PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
-/// Upper limit for the total size of the fields of an assignment, except the name, the data and the holders, in bytes.
-/// The same limit is used for the other fields of a datagram.
+/// Upper limit for the length of an assignment without its name, data and holders, in bytes. The same limit applies to
+/// the other fields of a datagram.
 const ASSIGNMENT_BYTES: usize = 16;
 /// Maximum length of a holder's entry, in bytes.
 const HOLDER_BYTES: usize = 5;
@@ -57,7 +57,7 @@ impl Handover {
     /// Returns TRANSFER's msgnum.
     pub(crate) fn msgnum(&self) -> i64 {
         let number = msgnum_of(self.configuration);
-        // The receiver treats tokens of a leaving server in another way.
+        // The receiver treats tokens of a leaving server differently.
         if self.is_departure { -number } else { number }
     }
 

@@ -85,8 +85,8 @@ impl Server {
         }
         if is_whole {
             self.try_end_survey(now);
-        // A client sends WINDOW parts for each question. The server asks again at once, because the timeout would be
-        // slow.
+        // A client sends WINDOW parts for each question. The server asks again at once, because it would be slow to
+        // wait for the timeout.
         } else if answered.parts.is_multiple_of(WINDOW) {
             self.send_config(from, session);
         }

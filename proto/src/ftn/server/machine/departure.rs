@@ -43,7 +43,7 @@ impl Server {
             return self.leave(now, has_handed_over);
         }
         if !self.is_in_force(now) || self.knowledge.sweep().is_some() {
-            // The configuration does not say yet which servers are responsible without this one.
+            // The configuration does not show yet which servers are responsible without this server.
             if let Some(departure) = &mut self.departure {
                 departure.pause();
             }
@@ -97,7 +97,7 @@ impl Server {
                 to.add(id, token.len(), token.holders().count());
             }
         }
-        // No receiver waits for a part without tokens, unlike after a TRANSFER(c).
+        // Here, no receiver waits for a part without tokens. This differs from the handover to a BOOTING server.
         handovers.retain(|to| to.tokens() > 0);
         if let Some(departure) = &mut self.departure {
             departure.begin(number, handovers);

@@ -64,8 +64,8 @@ impl Server {
             Role::Electing(_) => {}
         }
         if state.seq <= self.view.seq() {
-            // This server knows no better leader. Its HEARTBEAT makes the sender exceed the seq that it knows. A leader
-            // that has lost its state file can even have the same number again.
+            // This server knows no better leader. The HEARTBEAT of this server makes the sender use a larger seq than
+            // this server knows. A leader that has lost its state file can even have the same number again.
             let is_lower = state.seq < self.view.seq() && matches!(self.role, Role::Electing(_));
             if is_lower && self.may_participate(at) && self.allow_answer(at, server) {
                 let message = Message::Heartbeat {
@@ -116,7 +116,7 @@ impl Server {
             arrived,
         } = state;
         let is_new = configuration.number() != self.view.number();
-        // This is asked before the view changes, because the handover belongs to the former configuration.
+        // This is computed before the view changes, because the handover belongs to the former configuration.
         let has_handed_over = self.has_handed_over();
         let was = self.view.state(self.index);
         let shown = configuration.state(self.index);

@@ -138,7 +138,7 @@ impl Server {
                 Ok(whole) if whole.message().kind() != Kind::Part => {
                     self.on_decoded(now, arrived, from, &whole);
                 }
-                // A PART that came in parts would have no bound.
+                // If a PART itself could arrive in parts, its length would have no limit.
                 _ => self.drop(from, DropReason::Malformed),
             }
         }
@@ -176,7 +176,7 @@ impl Server {
         let header = datagram.header();
         let is_listed = self.servers.sender_address(header.from) == Some(from);
         let server = usize::try_from(header.from).ok();
-        // No message proves its sender, so only the listed address shows that a server has sent one.
+        // A message does not prove its sender. So only the listed address shows that a server has sent the message.
         let Some(server) = server.filter(|&server| is_listed && server != self.index) else {
             self.note_misplaced(from, header.from);
             return self.drop(from, DropReason::NotAServer);

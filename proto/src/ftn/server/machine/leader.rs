@@ -217,7 +217,7 @@ impl Server {
             return;
         };
         if leadership.end_grace(now) {
-            // A survey that is complete may have waited only for this moment.
+            // A survey that is complete may have waited only for the end of the grace.
             self.out.report(Event::GraceEnded);
             self.try_end_survey(now);
         }
@@ -265,7 +265,8 @@ impl Server {
                 continue;
             };
             let end = session.heard + timeout;
-            // The session was heard since. Its entry moves only here, because that is cheaper than at each message.
+            // The leader has heard the session since the entry was made. The entry moves only here, because a move at
+            // each message would cost more.
             if end > now {
                 session.due = end;
                 leadership.watch_session(id, end);
@@ -279,7 +280,7 @@ impl Server {
     }
 
     /// Returns the time of a leader's next action. Work that needs authority counts only while the leader has
-    /// authority. Without authority, work that needs authority waits for a HEARTBEAT.
+    /// authority. Otherwise, such work waits for a HEARTBEAT.
     pub(super) fn leader_due(&self, now: Instant, leadership: &Leadership) -> Instant {
         let mut due = leadership.due();
         let mut consider = |at: Option<Instant>| due = at.map_or(due, |at| due.min(at));

@@ -192,7 +192,7 @@ impl Server {
     fn advance_clock(&mut self, now: Now) -> Now {
         self.now = Now {
             monotonic: self.now.monotonic.max(now.monotonic),
-            // The wall clock may go back, because somebody corrects it.
+            // The wall clock may go back, for example after a correction.
             wall: now.wall,
         };
         self.out.set_now(self.now.monotonic);

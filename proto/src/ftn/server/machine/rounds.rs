@@ -140,7 +140,8 @@ impl Server {
         }
     }
 
-    /// Returns the newest seq that at least Q servers acknowledged, and also all servers that are not DOWN.
+    /// Returns the newest seq that all servers acknowledged, except those that are DOWN. At least Q servers must have
+    /// acknowledged the seq.
     fn acknowledged_by_all(&self, leadership: &Leadership) -> i128 {
         let quorum = self.acknowledged_by_quorum(leadership);
         let working = self
@@ -210,8 +211,8 @@ impl Server {
             .filter_map(|(id, _)| self.sessions.get(id))
             .map(|s| s.listed);
         if let Some(needed) = listed.max() {
-            // Without authority the round goes to all servers. A server that has acknowledged the list may still be
-            // missing for the quorum.
+            // Without authority the round goes to all servers. A server that has acknowledged the list must acknowledge
+            // again, because the quorum may need its acknowledgement.
             let needed = if self.is_in_force(now) {
                 needed
             } else {

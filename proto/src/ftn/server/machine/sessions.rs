@@ -114,7 +114,7 @@ impl Server {
         let is_free = self.sessions.get(id).is_none()
             && self.sessions.id_at(from).is_none()
             && !leadership.pending().has_id(id);
-        // A client that knows a larger number would ignore this leader.
+        // A client that knows a larger configuration number would ignore this leader.
         let hears = renews.is_some_and(|number| number <= self.view.number());
         let adopts = leadership.is_in_grace() && hears && id >= SESSION_ID_MIN && is_free;
         if !adopts || !self.free_memory_for_session(0) {
@@ -160,7 +160,7 @@ impl Server {
         if self.role.kind() != RoleKind::Leader {
             return self.redirect(from, DropReason::NotLeader);
         }
-        // A client must not move the number, so the server does not accept a larger one.
+        // A client must not raise the configuration number of a server, so the server does not accept a larger number.
         if configuration > self.view.number() {
             return self.drop(from, DropReason::Ahead);
         }

@@ -84,7 +84,7 @@ pub struct TokenStatus<'a> {
     pub name: &'a [u8],
     /// Data of the token.
     pub data: &'a [u8],
-    /// Kind of hold: The access to the token: 0 means free, 1 means shared, and -1 means exclusive.
+    /// The access to the token: 0 means free, 1 means shared, and -1 means exclusive.
     pub access: i32,
     token: &'a Token,
 }

@@ -68,7 +68,7 @@ impl Server {
                     self.tokens.remove(id);
                 }
             }
-            // The acknowledged part makes place for another one.
+            // The acknowledged part makes room for another part.
             let mut handover = self.knowledge.handovers().iter();
             if let Some(at) = handover.position(|it| it.receiver() == server) {
                 self.send_parts(now, at);

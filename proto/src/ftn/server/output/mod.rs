@@ -19,8 +19,8 @@ pub use counters::Counters;
 /// additional memory.
 const OUTBOX_BYTES_USUAL: usize = 1 << 20;
 
-/// Divisor of `max_memory`: in each direction, the messages in parts of all clients together may take `max_memory`
-/// divided by this number.
+/// A divisor of `max_memory`. The quotient is the memory that the messages in parts of all clients together may take in
+/// each direction.
 const CLIENTS_SHARE: usize = 16;
 
 const fn is_between_servers(kind: Kind) -> bool {
@@ -127,7 +127,7 @@ impl Output {
             return;
         }
         let terms = match message {
-            // Clients need the shortest timeout of all servers, but a server compares single options.
+            // Clients need the shortest timeout of all servers, but a server compares each option with its own option.
             Message::Config { .. } => self.client_terms,
             _ => self.terms,
         };

@@ -28,7 +28,7 @@ pub(crate) struct Tokens {
     slots: Vec<Option<Box<Token>>>,
     // Numbers are used again, so that `slots` does not grow with all tokens ever seen.
     vacant: Vec<Id>,
-    // The index has hashes, because names would be stored twice.
+    // The index contains hashes instead of names, so that names are not stored twice.
     by_hash: BTreeSet<(u32, Id)>,
     order: NameOrder,
     /// For each session: the tokens that have the session as a party.
@@ -47,7 +47,7 @@ pub(crate) struct Tokens {
 
 /// Returns a name's key in the index. Several names may share one key.
 fn name_hash(name: &[u8]) -> u32 {
-    // The lower half of the hash is as good as the whole.
+    // The lower half of the hash is as good as the whole hash.
     #[expect(clippy::cast_possible_truncation)]
     let hash = xxh3_64(name) as u32;
     hash

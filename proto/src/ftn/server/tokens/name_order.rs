@@ -60,8 +60,8 @@ impl NameOrder {
             // The floor stays even if it was this name, because it is only a lower bound.
             self.chunks[at].ids.remove(place);
             if self.chunks[at].ids.is_empty() {
-                // The floors stay valid: names of the removed chunk now belong to the chunk before it. If there is
-                // none, they belong to the new first chunk, whose floor does not count.
+                // The floors stay valid: names of the removed chunk now belong to the chunk before it. If there is no
+                // earlier chunk, they belong to the new first chunk, whose floor does not count.
                 self.chunks.remove(at);
             }
         }
