@@ -1,5 +1,5 @@
-//! Fixed layouts with the names of their fields. The names let an error name the missing field. Valid bytes need only
-//! one check of their length.
+//! Fixed layouts with the names of their fields. With these names, an error can name the missing field. For valid
+//! bytes, one check of the length is enough.
 
 use zerocopy::byteorder::network_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -23,7 +23,7 @@ pub trait Item<'a>: Copy {
     fn write(&self, writer: &mut Writer<'_>);
 }
 
-/// Entries of variable length: bytes of a decoded message, or a slice to encode.
+/// A list of entries whose lengths vary. The list borrows the bytes of a decoded message, or a slice to encode.
 ///
 /// Decoding has checked every entry, so iterating cannot fail. Two lists are equal if their entries are equal.
 #[derive(Clone, Copy)]
@@ -70,7 +70,7 @@ impl<'a, T: Item<'a>> List<'a, T> {
                 return Err(error);
             }
         }
-        // The slice exists, because the reader has read all of it.
+        // The range is valid, because the reader has already read these bytes.
         let bytes = before.get(..reader.offset() - first).unwrap_or_default();
         Ok(Self {
             source: Source::Wire { count, bytes },
@@ -155,7 +155,7 @@ impl<'a, T: Item<'a>> Iterator for Iter<'a, T> {
             Source::Wire { count, bytes } => {
                 *count = count.checked_sub(1)?;
                 let mut reader = Reader::new(bytes);
-                // The decoder has read this entry without an error before.
+                // The decoder has already read this entry without an error.
                 let entry = T::read(&mut reader).ok();
                 *bytes = reader.rest();
                 entry

@@ -39,8 +39,8 @@ impl MacAddr {
     /// Returns the six bytes as one number.
     #[inline]
     const fn number(self) -> u64 {
-        // One number is compared faster: comparing six single bytes was the most expensive part of reading a frame and
-        // of finding a member.
+        // The comparison of one number is faster than the comparison of six bytes. That comparison was the most
+        // expensive part of reading a frame, and of finding a member.
         let [vendor @ .., x, y, z] = self.0;
         u64::from_be_bytes([0, 0, vendor[0], vendor[1], vendor[2], x, y, z])
     }

@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         self.needed = self.needed.max(self.offset.saturating_add(len));
     }
 
-    /// Records that the message contains at least `len` more bytes than are known to be needed.
+    /// Records that the message contains at least `len` bytes after the bytes that are already known to be needed.
     pub(crate) fn expect_beyond(&mut self, len: usize) {
         self.needed = self.needed.saturating_add(len);
     }

@@ -23,8 +23,8 @@ pub enum Streamed<M> {
         consumed: usize,
     },
     /// The valid beginning of a message. Decode again when `more` bytes have arrived, or when the stream has ended. If
-    /// the caller waits for `more` bytes each time, the total work is proportional to the number of received bytes. The
-    /// total work remains proportional even if few bytes arrive at a time.
+    /// the caller waits for `more` bytes each time, the total work is proportional to the number of received bytes.
+    /// This is also true if only a few bytes arrive at a time.
     Incomplete {
         /// The smallest number of missing bytes, never 0.
         more: usize,

@@ -41,7 +41,7 @@ impl Writer<'_> {
         self.bytes(value.as_bytes());
     }
 
-    /// Marks the message as illegal. The first reason counts.
+    /// Marks the message as illegal. If the message is already illegal, the first reason stays.
     #[inline]
     pub(crate) fn refuse(&mut self, reason: EncodeError) {
         self.refused.get_or_insert(reason);

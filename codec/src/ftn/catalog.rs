@@ -1,6 +1,6 @@
 //! CATALOG, type 13, from a client: lists the client's tokens for which the recipient is responsible.
 //!
-//! A CONFIG that the client did not request is answered by a CATALOG.
+//! A client that receives a CONFIG without having asked for it answers with a CATALOG.
 //!
 //! ```text
 //!   holdings  token[]  the tokens; a token is two strings: name, data

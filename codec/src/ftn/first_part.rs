@@ -8,8 +8,8 @@ use crate::{DecodeError, Field};
 /// no further names. Returns the first name for which `matches` is true.
 ///
 /// # Errors
-/// Returns the first field that breaks the [format](super#refused-datagrams), or that is missing. The type of another
-/// message is such a field.
+/// Returns the first field that breaks the [format](super#refused-datagrams), or that is missing. If the message has a
+/// different type, this is the type.
 pub fn find_name(
     start: &[u8],
     matches: impl Fn(&[u8]) -> bool,

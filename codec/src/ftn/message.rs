@@ -27,7 +27,7 @@ messages! {
         sstates: List<'a, ServerState>,
     } in config;
 
-    /// From a client: the tokens that the client holds, of those for which the recipient is responsible.
+    /// From a client: the tokens that the client holds and for which the recipient is responsible.
     13 "CATALOG" Catalog {
         /// Tokens of the client, with markers.
         holdings: List<'a, Token<'a>>,

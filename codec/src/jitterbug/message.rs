@@ -40,10 +40,10 @@ messages! {
         node_list_hash: i32,
     } in tp1;
 
-    /// TCP: the candidate's node list differs.
+    /// TCP: the candidate's node list differs from the leader's list.
     3 "TP2" Tp2;
 
-    /// TCP: the candidate's node list is the same.
+    /// TCP: the candidate's node list equals the leader's list.
     4 "TP3" Tp3;
 
     /// TCP: the leader's node list.
@@ -68,7 +68,7 @@ messages! {
 }
 
 impl Kind {
-    /// Tells whether the message is a datagram. Every other message is part of a stream.
+    /// Whether messages of this type are datagrams. All other messages are parts of a stream.
     pub const fn is_datagram(self) -> bool {
         matches!(self, Self::Tr1 | Self::Tr2)
     }

@@ -40,7 +40,7 @@ pub struct Terms {
     pub pass_ms: u32,
     /// The random part of the followed token's id, or 0 if the node follows no other node's token.
     pub follows: u32,
-    /// The digest of the node's computation and of its rule for forks.
+    /// The digest of the node's computation and of its decision between two versions of the data.
     pub policy: u64,
     /// Whether other nodes follow the sender's token.
     pub is_followed: bool,

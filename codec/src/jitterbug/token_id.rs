@@ -39,7 +39,7 @@ impl TokenId {
         self.0.unsigned_abs()
     }
 
-    /// Tells whether the sender holds the token.
+    /// Whether the sender holds the token.
     pub const fn is_leader(self) -> bool {
         self.0 > 0
     }

@@ -1,4 +1,4 @@
-//! TP2, type 3, on a stream: the candidate's node list differs from the leader's.
+//! TP2, type 3, on a stream: the candidate's node list differs from the leader's list.
 //!
 //! The message is only one byte. The leader then sends its list, TP4.
 //!

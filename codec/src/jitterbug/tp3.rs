@@ -1,4 +1,4 @@
-//! TP3, type 4, on a stream: the candidate's node list equals the leader's.
+//! TP3, type 4, on a stream: the candidate's node list equals the leader's list.
 //!
 //! The message is only one byte. The leader then sends TP5.
 //!

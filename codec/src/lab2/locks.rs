@@ -102,7 +102,7 @@ pub const MAX_LOCK_PROGRAM_LEN: usize = 24;
 pub(super) const GRADE_MAX: u8 = 2;
 
 layout! {
-    /// A take of one lock by one session, 147 bytes.
+    /// The record of one lock that a session takes, 147 bytes.
     pub struct LockRecord {
         /// The lock's name: printable ASCII without blanks, then zeros.
         pub name: [u8; MAX_LOCK_NAME_LEN] = LockName,
@@ -159,7 +159,7 @@ pub enum LocksPurpose {
     Change,
     /// The author stored the change of the owner.
     Agree,
-    /// The author lives, and asks the owner of the token to renew the leases of its locks.
+    /// The author is alive, and asks the owner of the token to renew the leases of the author's locks.
     Renew,
     /// The owner of the token renewed the leases of the receiver's locks. The records are locks that a majority has
     /// stored now, or requests that the owner refuses.

@@ -2,8 +2,8 @@
 //!
 //! The keys of records are divided into 64 equal ranges. Each sum is the sum of the hashes of the author's records in
 //! one of these ranges, as wrapping 64-bit integers. A receiver compares the sums with its own sums, and sends the
-//! records of the ranges that differ in [LOCKS](super::locks) frames. It begins with the key `from`. A node that does
-//! not know this kind may ignore it.
+//! records of the ranges that differ in [LOCKS](super::locks) frames. The receiver begins with the key `from`. A node
+//! that does not know this kind may ignore it.
 //!
 //! ```text
 //!   at  bytes  field

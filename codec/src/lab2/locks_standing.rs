@@ -75,13 +75,13 @@ layout! {
 /// The knowledge of a frame's author about the ring's named locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LocksStanding {
-    /// The token under which the author's table of grade quorum was changed last; zeros if it never changed.
+    /// The token under which the table of the grade `quorum` changed last; zeros if this table never changed.
     pub token: Token,
     /// The number of this change under its token.
     pub change: u64,
-    /// The sum of the hashes of the records of grade quorum that the author knows.
+    /// The sum of the hashes of the author's records that need the grade `quorum`.
     pub quorum: u64,
-    /// The sum of the hashes of the other records that the author knows.
+    /// The sum of the hashes of the author's other records.
     pub others: u64,
     /// Time until the author may grant locks of lower grades, in nanoseconds, or [`NOT_KNOWN`](Self::NOT_KNOWN).
     pub settles: u64,

@@ -67,20 +67,20 @@ layout! {
 
 layout! {
     /// The probes between the author of the frame and one other member. The times are nanoseconds, and 0 if no probe
-    /// was answered. A time that does not fit is the largest number.
+    /// was answered. If a time is too long for its field, the field contains its largest number.
     #[derive(serde::Serialize, serde::Deserialize)]
     pub struct Measure {
         /// The other member, a unicast address.
         pub peer: MacAddr = PeerMAC,
         /// The number of small probes that the author sent to the other member.
         pub sent: u8 = Sent,
-        /// The number of these probes that the other member answered.
+        /// The number of the author's small probes that the other member answered.
         pub answered: u8 = Answered,
         /// The number of small probes of the other member that arrived.
         pub arrived: u8 = Arrived,
         /// The number of large probes that the author sent to the other member.
         pub large_sent: u8 = LargeSent,
-        /// The number of these probes that the other member answered.
+        /// The number of the author's large probes that the other member answered.
         pub large_answered: u8 = LargeAnswered,
         /// The number of large probes of the other member that arrived.
         pub large_arrived: u8 = LargeArrived,
@@ -89,13 +89,13 @@ layout! {
         /// The shortest time from a small probe to its answer.
         #[serde(with = "number")]
         pub shortest: U32 = Shortest,
-        /// The mean of these times.
+        /// The mean time from a small probe to its answer.
         #[serde(with = "number")]
         pub mean: U32 = Mean,
-        /// The longest of these times.
+        /// The longest time from a small probe to its answer.
         #[serde(with = "number")]
         pub longest: U32 = Longest,
-        /// The mean difference between successive times.
+        /// The mean difference between the times of successive small probes.
         #[serde(with = "number")]
         pub jitter: U32 = Jitter,
     }

@@ -96,7 +96,7 @@ messages! {
 
     /// Members that the author removed from its table.
     11 "FORGET" Forget {
-        /// Their addresses, at most [`FORGOTTEN_PER_FRAME_MAX`](super::FORGOTTEN_PER_FRAME_MAX).
+        /// The addresses of the removed members, at most [`FORGOTTEN_PER_FRAME_MAX`](super::FORGOTTEN_PER_FRAME_MAX).
         members: &'a [MacAddr],
     } in forget;
 
@@ -104,13 +104,15 @@ messages! {
     12 "LOCKS" Locks {
         /// The token of the version that the frame describes, or the strongest token that the author knows.
         token: Token,
-        /// The number of the change under this token, or the number of a renewal. The answer to a renewal repeats it.
+        /// The number of the change under this token, or the number of a renewal. The answer to a renewal repeats the
+        /// number of the renewal.
         serial: u64,
         /// The purpose of the frame.
         purpose: LocksPurpose,
         /// The table: 0 for the grades `alone` and `all-heard`, 2 for the grade `quorum`.
         grade: u8,
-        /// The sum of the hashes of all records that the author knows. For a renewal: of the records of one member.
+        /// The sum of the hashes of all records that the author knows. In a renewal, only the records of one member
+        /// count.
         digest: u64,
         /// In a part: the first key of the range. In a change: 1 if one agreement completes a majority, or 0.
         from: u64,

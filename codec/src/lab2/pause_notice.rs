@@ -68,7 +68,7 @@ layout! {
 pub struct PauseNotice<'a> {
     /// Nanoseconds until the pause ends by itself, less than 2^64 - 1. `None` if the pause does not end by itself.
     pub left: Option<u64>,
-    /// A legal [reason](is_pause_reason), empty if the operator gave none.
+    /// A legal [reason](is_pause_reason); empty if the operator gave no reason.
     pub reason: &'a str,
 }
 

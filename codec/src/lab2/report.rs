@@ -123,7 +123,7 @@ pub struct NodeReport<'a> {
     pub busy: bool,
     /// The lowest grade that the node grants to its programs: 0 `alone`, 1 `all-heard`, 2 `quorum`.
     pub required_grade: u8,
-    /// The number of troubles. The text may contain fewer.
+    /// The number of troubles. The text may contain fewer troubles.
     pub trouble_count: u8,
     /// The worst troubles, each on its own line: at most [`TROUBLES_LEN_MAX`] bytes.
     pub troubles: &'a str,
@@ -188,7 +188,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(u64, NodeReport<'a>),
         }
     }
     let held = head.held.get();
-    // Without a holder there is no label, so that a message has only one form.
+    // If no program holds the token, a label is illegal. So each message has only one encoding.
     if held == NOT_HELD && head.holder_len > 0 {
         let value = head.holder_len.into();
         let problem = Problem::Illegal { value };

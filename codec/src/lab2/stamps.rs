@@ -98,8 +98,8 @@ layout! {
         pub period: U64 = Period,
         /// Time since the run began, in nanoseconds, or [`NO_AGE`].
         pub age: U64 = Age,
-        /// If this run replaced earlier runs, the time since the start of the youngest of them. [`NO_AGE`] if no such
-        /// run is known.
+        /// The time since the start of the youngest run that this run replaced, in nanoseconds. [`NO_AGE`] if no
+        /// replaced run is known.
         pub before: U64 = Before,
     }
 }
@@ -157,7 +157,7 @@ pub enum Purpose {
     Ask,
     /// The author stores exactly the stamps of the question, and knows no other stamps.
     Agree,
-    /// The author knows other stamps, which this frame contains.
+    /// The author's stamps differ from the stamps of the question. This frame contains stamps of the author.
     Differ,
 }
 

@@ -1,8 +1,8 @@
 //! SURVEY, kind 14: a question to the listed members for a report, or for a measurement.
 //!
 //! A listed member answers with [REPORT](super::report). If the purpose is a measurement, the listed members also send
-//! each other [PROBE](super::probe) frames, and the author the results in [MEASURES](super::measures) frames. A node
-//! that does not know this kind may ignore it.
+//! [PROBE](super::probe) frames to each other. Then they send the results to the author in [MEASURES](super::measures)
+//! frames. A node that does not know this kind may ignore it.
 //!
 //! ```text
 //!   at  bytes  field
@@ -70,7 +70,7 @@ layout! {
 pub enum SurveyPurpose {
     /// The listed members report.
     Report = 0,
-    /// The listed members report, and measure the frames between each other.
+    /// The listed members report, and measure the frames that they send to each other.
     Measure = 1,
 }
 

@@ -8,7 +8,7 @@ use crate::MacAddr;
 /// A token. It names one tenure: `(progress, authorMAC, authorTokenNum)` (`docs/reference/lab2/states.md T1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Token {
-    /// Number that grows with every handover, up to at most [`PROGRESS_MAX`](super::PROGRESS_MAX).
+    /// Number that grows with every handover, up to [`PROGRESS_MAX`](super::PROGRESS_MAX).
     pub progress: u64,
     /// The node that created the chain, or minted it after a failed handover.
     pub author: MacAddr,
