@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 
-/// Returns frames. Some inputs are valid, some have a flipped bit, and some are cut off.
+/// Returns frames. Some frames are valid, some have a flipped bit, and some are cut off.
 fn bytes(draw: &mut RandomNumbers) -> Vec<u8> {
     let ids: Vec<u32> = (0..draw.next_below(6))
         .map(|_| draw.next_below(11))

@@ -444,8 +444,8 @@ fn one_of_two_recovered_tokens_wins_when_it_reaches_the_coordinator() {
         Some(seq(4, 107) + lead),
         "a whole rotation is no reason for a lead"
     );
-    // Another node leaves this to the coordinator. If both nodes gave a lead, the tokens would be near to each other
-    // again.
+    // A node that is not the coordinator gives no lead. If both nodes gave a lead, the tokens would be near to each
+    // other again.
     let mut rig = Rig::member(3, ring_of_four());
     rig.run(ms(20));
     rig.give_token(seq(4, 100));

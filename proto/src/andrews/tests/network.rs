@@ -354,7 +354,7 @@ impl Network {
         true
     }
 
-    /// Delivers the bytes that one end wrote, or the news that this end is closed.
+    /// Delivers the bytes that one end wrote, or informs the other end that this end is closed.
     fn deliver(&mut self, number: usize, side: usize) -> bool {
         let pipe = &self.pipes[number];
         let ((from, source), (to, target)) = (pipe.ends[side], pipe.ends[1 - side]);

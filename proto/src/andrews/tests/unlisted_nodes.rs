@@ -58,7 +58,7 @@ fn an_unreachable_coordinator_is_asked_and_not_replaced() {
     rig.close_by_kernel(stream, CloseReason::TimedOut);
     let (stream, to) = rig.successor();
     assert_eq!(to, 5);
-    // A firewall refuses the connection in the name of the machine.
+    // A firewall refuses the connection instead of the machine.
     rig.close_by_kernel(stream, CloseReason::Refused);
     beat(&mut rig, 20);
     assert_eq!(rig.state(), State::Recovering);

@@ -1,5 +1,5 @@
-//! Tests of deaf members (`docs/reference/lab2/faults.md H1` to H9) and of letting go (Y1 to Y7). Members ignore a node
-//! that hears no member. An owner lets go of the token if no member takes it.
+//! Tests of deaf members (`docs/reference/lab2/faults.md H1` to H9), and of owners that give the token up (Y1 to Y7).
+//! Members ignore a node that hears no member. An owner gives the token up if no member takes it.
 
 use std::time::Duration;
 

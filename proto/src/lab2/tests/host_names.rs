@@ -59,7 +59,7 @@ fn name_of(rig: &Rig, n: u8) -> Option<String> {
     member.host_name.map(|name| name.to_string())
 }
 
-/// Returns for each frame of the last input with frames whether the frame has the host name `own`.
+/// For each frame of the last input that caused frames, returns whether the frame has the host name `own`.
 fn are_named(rig: &Rig) -> Vec<bool> {
     let frames = rig.last_frames.iter();
     let frames = frames.map(|bytes| Frame::decode(bytes).expect("a legal frame"));
@@ -67,7 +67,7 @@ fn are_named(rig: &Rig) -> Vec<bool> {
     frames.map(is_named).collect()
 }
 
-/// Advances the time until the node sends a frame. Returns for each of its frames whether it has the host
+/// Advances the time until the node sends frames. For each of these frames, returns whether the frame has the host
 /// name.
 fn are_next_named(rig: &mut Rig) -> Vec<bool> {
     loop {

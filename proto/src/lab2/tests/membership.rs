@@ -76,7 +76,7 @@ fn a_large_table_is_sorted_whenever_it_is_read() {
     let mut rig = Rig::waiter();
     let mut expected = vec![(mac(3), NO_IP), (mac(ME), ip(ME))];
     for n in 0..1_500_u32 {
-        // With an odd factor, the products reach each number once, and each one is far from the previous one.
+        // With an odd factor, the products reach each number once, and each product is far from the previous product.
         let [.., a, b, c, d] = n.wrapping_mul(0x9e37_79b1).to_be_bytes();
         let from = MacAddr([4, 0, a, b, c, d]);
         let bytes = frame(from, mac(ME), ping([d; 16]));

@@ -180,7 +180,7 @@ fn shared_sessions_hold_together_and_an_exclusive_one_waits() {
     wait_for(&mut ring, 1, 8, WAITER_TIMEOUT);
     ring.command(2, exclusive(9, "index", Grade::Quorum));
     ring.run(WAITER_TIMEOUT);
-    // A later shared session must not pass the one that waits.
+    // A later shared session must not overtake the waiting session.
     ring.command(0, shared(10));
     ring.run(WAITER_TIMEOUT);
     assert!(!holds(&ring, 2, 9) && !holds(&ring, 0, 10));

@@ -34,7 +34,7 @@ pub(super) struct Network {
     pub now: Now,
     pub nodes: Vec<Node>,
     pub conditions: NetworkConditions,
-    /// The indices of two nodes. The second one does not hear the first one.
+    /// The indices of two nodes. The second node does not hear the first node.
     pub unheard: Option<(usize, usize)>,
     constants: Constants,
     flights: BinaryHeap<Flight>,

@@ -105,8 +105,8 @@ pub(super) fn owner_asking(request: OnceRequest) -> (Rig, Question) {
     (rig, asked)
 }
 
-/// Returns the OWNER of [`owner_asking`] after all members answered that they know no run. Also returns the OWNER's
-/// next question. This question contains the new stamp.
+/// Answers the question of [`owner_asking`] for all members: they know no run. Returns the OWNER and its next question,
+/// which contains the new stamp.
 pub(super) fn owner_writing(request: OnceRequest) -> (Rig, Question) {
     let (mut rig, asked) = owner_asking(request);
     assert_eq!(agree(&mut rig, asked, &[3, 7]), ["STAMPS Ask 1 to all"]);
@@ -114,7 +114,7 @@ pub(super) fn owner_writing(request: OnceRequest) -> (Rig, Question) {
     (rig, asked)
 }
 
-/// Returns the OWNER of [`owner_asking`] after the run began.
+/// Starts the run of [`owner_asking`], and returns its OWNER.
 pub(super) fn owner_running(request: OnceRequest) -> Rig {
     let (mut rig, asked) = owner_writing(request);
     agree(&mut rig, asked, &[3, 7]);

@@ -35,7 +35,7 @@ fn pause(rig: &mut Rig, left: Option<Duration>, text: &str) -> Vec<String> {
     })))
 }
 
-/// Returns the pause notices of the frames of the last input with frames.
+/// Returns the pause notice of each frame of the last input that caused frames.
 fn notices(rig: &Rig) -> Vec<Option<(Option<Duration>, String)>> {
     let frames = rig.last_frames.iter();
     let frames = frames.map(|bytes| Frame::decode(bytes).expect("a legal frame"));
@@ -85,7 +85,7 @@ fn known_pause(rig: &Rig) -> Option<(Option<Duration>, String)> {
     Some((left, pause.reason.as_str().to_owned()))
 }
 
-/// Returns how often n3 was reported as paused and as resumed.
+/// Returns two numbers: the reports that n3 is paused, and the reports that n3 resumed.
 fn reports(rig: &Rig) -> (usize, usize) {
     let count = |is: fn(&Event) -> bool| rig.events.iter().filter(|it| is(it)).count();
     (

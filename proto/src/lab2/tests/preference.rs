@@ -38,7 +38,7 @@ fn endless() -> Constants {
     }
 }
 
-/// Returns the preferences in the frames of the last input with frames.
+/// Returns the preference of each frame of the last input that caused frames.
 fn announced(rig: &Rig) -> Vec<u8> {
     let frames = rig.last_frames.iter();
     let preference = |bytes: &Vec<u8>| Frame::decode(bytes).expect("a legal frame").preference;
@@ -50,8 +50,8 @@ fn offers(sent: &[String]) -> Vec<&str> {
     lines.filter(|line| line.starts_with("TAKE")).collect()
 }
 
-/// Passes some heartbeat periods, in which these members answer each heartbeat. Stops at the first offer, and returns
-/// it.
+/// Advances the time by some heartbeat periods. Meanwhile, these members answer each heartbeat. Stops at the first
+/// offer, and returns it.
 fn offer_within(rig: &mut Rig, periods: u32, answering: &[u8]) -> Option<String> {
     for _ in 0..periods {
         for _ in 0..HEARTBEAT.as_millis() {
@@ -148,7 +148,7 @@ fn a_preferred_member_that_is_paused_or_was_not_heard_gets_no_offer() {
 
 #[test]
 fn the_token_stays_if_the_preferred_member_does_not_take_it_and_each_failure_doubles_the_wait() {
-    // After n7 in ring order comes n3, after n3 no member.
+    // In ring order, n3 follows n7, and no member follows n3.
     for preferred in [3, 7] {
         let mut rig = with_preference(Rig::owner_with(endless()), 1);
         hear_preference(&mut rig, preferred, 9);

@@ -497,7 +497,7 @@ fn a_large_ring_measures_slowly_and_begins_no_other_measurement() {
         let (from, to) = (ms(second * 1000), ms(second * 1000 + 1000));
         let probes = sent.iter().filter(|(_, line)| line.starts_with("PROBE"));
         rate = probes.filter(|(at, _)| (from..to).contains(at)).count();
-        // Each of 64 members sends as many, and nearly each probe has an answer.
+        // Each of the 64 members sends the same number of probes, and nearly each probe has an answer.
         assert!(rate * 64 * 127 / 64 <= 10_200, "{rate}");
     }
     assert!(rate >= 75, "{rate}");

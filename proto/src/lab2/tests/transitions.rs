@@ -1,7 +1,7 @@
 //! Tests of every state with every message: the next state, the held or known token, and the answers.
 //!
 //! The expected table is `transitions.txt`. After a change of the rules, `RINGD_BLESS=1 cargo test` writes this file
-//! again. Read each changed line against `docs/reference/lab2/states.md`.
+//! again. Compare each changed line with `docs/reference/lab2/states.md`.
 
 use std::fmt::Write as _;
 

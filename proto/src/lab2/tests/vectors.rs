@@ -30,7 +30,7 @@ const QUORUM: u8 = 2;
 
 struct Vector {
     input: Vec<u8>,
-    /// The result; `None` if the vector has none.
+    /// The result; `None` if the vector has no result.
     result: Option<u64>,
 }
 

@@ -57,7 +57,8 @@ fn the_leader_with_the_largest_configuration_is_used() {
 
 #[test]
 fn a_leader_is_not_used_if_a_larger_configuration_is_known() {
-    // Server 0 follows server 2, which leads with 8 and has not answered. Server 1 still believes that it leads.
+    // Server 0 follows server 2. Server 2 leads with the configuration 8, and has not answered. Server 1 still believes
+    // that it leads.
     let mut rig = Rig::login();
     rig.config_to(1, ME, C, ALL);
     rig.config_to(0, 0, 8, ALL);
@@ -69,7 +70,7 @@ fn a_leader_is_not_used_if_a_larger_configuration_is_known() {
 
 #[test]
 fn answers_without_a_leader_are_dropped_after_two_seconds() {
-    // The leader of 8 is DOWN. Server 1 leads with 7, because no server that it reaches knows of 8.
+    // The leader of the configuration 8 is DOWN. Server 1 leads with 7, because it reaches no server that knows of 8.
     let mut rig = Rig::login();
     rig.config_to(0, 0, 8, ALL);
     rig.config_to(1, ME, C, ALL);

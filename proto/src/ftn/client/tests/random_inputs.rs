@@ -168,7 +168,7 @@ fn check(rig: &Rig, sent: &mut SentNumbers, said: &[String], meaning: &mut BTree
         let awaited: BTreeSet<i64> = awaited.collect();
         assert_eq!(awaited, outstanding.collect::<BTreeSet<i64>>());
     }
-    // The remaining lease is never longer than a whole one.
+    // The remaining time of the lease is never longer than a whole lease.
     let longest = rig.now.monotonic + LEASE;
     assert!(rig.client.lease().is_none_or(|lease| lease <= longest));
 }

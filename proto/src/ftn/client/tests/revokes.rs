@@ -124,7 +124,7 @@ fn its_return_includes_an_unconfirmed_update() {
     ];
     assert_eq!(rig.take_events(), expected);
 
-    // A token that waits for its return is not requested again.
+    // If a token must be returned after an update, the client does not request it again.
     let mut rig = Rig::holding(&name, Shared, "");
     rig.request(&name, Exclusive); // #2
     rig.update(&name, "a"); // #3

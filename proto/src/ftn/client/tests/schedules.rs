@@ -85,7 +85,7 @@ fn a_client_that_is_cut_off_stops_before_its_token_is_granted_to_another() {
     assert!(rig.take_events().contains(&"lost: lease over".into()));
 }
 
-/// Decision 19: a TRANSFER names the holders.
+/// Decision 19: a TRANSFER names the holders of each token.
 #[test]
 fn after_the_survey_of_a_new_server_the_old_servers_grant_does_not_count() {
     let name = name_of(2, 0);

@@ -248,7 +248,7 @@ fn with_a_quorum_of_one_a_healed_split_leaves_one_leader() {
     });
 }
 
-/// Decision 19: a TRANSFER names the holders.
+/// Decision 19: a TRANSFER names the holders of each token.
 #[test]
 fn tokens_go_back_with_their_data_to_a_server_that_starts_again() {
     let mut network = three(options());

@@ -39,7 +39,7 @@ pub(super) struct Network {
     pub kept: Vec<SentDatagram>,
 }
 
-/// A client that follows only those rules of the protocol whose breach a server would notice.
+/// A client that follows only some rules of the protocol. A server would notice a breach of these rules.
 pub(super) struct TestClient {
     k: u16,
     pub id: i32,

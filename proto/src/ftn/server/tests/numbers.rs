@@ -162,7 +162,7 @@ fn a_service_without_numbers_leads_again_after_its_state_files_are_removed() {
     rig.pass(10 * ST);
     assert_eq!(rig.role(), RoleKind::Electing);
     assert!(rig.events.iter().any(exhausted));
-    // The wrong file of one server does not stop the others.
+    // The wrong file of one server does not stop the other servers.
     let mut other = Rig::leader(3);
     other.heartbeat(1, seq(CONFIGURATION_NUMBER_MAX, 0), D);
     other.pass(ST);

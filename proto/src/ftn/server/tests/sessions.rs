@@ -283,8 +283,8 @@ fn a_cold_leader_adopts_a_session_that_renews() {
         id,
         address: client(1)
     }));
-    // No other message begins a session. An id of another session does not count, and neither does an id below the
-    // smallest one.
+    // No other message begins a session. The id of another session does not count. An id below the smallest id does not
+    // count either.
     assert!(rig.send(2, Message::Alive)[0].contains("nobody"));
     for wrong in [id, SESSION_ID_MIN - 1] {
         assert!(rig.send_as(3, wrong, renewal(1, "1"))[0].contains("nobody"));
