@@ -17,12 +17,13 @@ pub enum Command {
     /// or if it already asked within the last TAKE_TIMEOUT. The command also has no effect while this node's promise to
     /// another owner lasts.
     Confirm,
-    /// Replaces the token's data by at most 1,024 bytes. Only an OWNER that may use the token can replace the data.
+    /// Replaces the token's data by these bytes, at most 1,024. Only an OWNER that may use the token can replace the
+    /// data.
     SetData(Vec<u8>),
     /// Finds out whether a job already ran in its period. If the job did not run, stamps a new run. Only an OWNER that
-    /// may use the token can stamp a run. [`Lab2::once_progress`](super::Lab2::once_progress) returns the progress. If
-    /// an earlier request is still open, this request replaces it. The job of the earlier request then counts as not
-    /// run.
+    /// may use the token can stamp a run. [`Lab2::once_progress`](super::Lab2::once_progress) returns the progress of
+    /// the request. If an earlier request is still open, this request replaces it. The job of the earlier request then
+    /// counts as not run.
     Once(OnceRequest),
     /// Reports the result of the requested job with this number.
     EndOnce(u64, RunEnd),

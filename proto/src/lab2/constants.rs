@@ -14,9 +14,9 @@ use crate::time::nanos;
 pub struct Constants {
     /// HEART_BEAT_PERIOD: the period of an OWNER's TOKEN_IS_HERE broadcasts.
     pub heartbeat: Duration,
-    /// WAITER_SLEEP_INTERVALS, in heartbeat periods.
+    /// WAITER_SLEEP_INTERVALS: the length of WAITER_TIMEOUT, in heartbeat periods.
     pub waiter_intervals: u32,
-    /// LOOSER_ANSWER_INTERVALS, in heartbeat periods.
+    /// LOOSER_ANSWER_INTERVALS: the length of LOOSER_ANSWER_TIMEOUT, in heartbeat periods.
     pub answer_intervals: u32,
     /// TAKE_TIMEOUT: the time that a giver waits for the acknowledgement of a TAKE_TOKEN.
     pub take_timeout: Duration,

@@ -12,8 +12,8 @@ use crate::lab2::machine::{Context, Writer};
 use crate::lab2::tenure::Tenure;
 use crate::time::Instant;
 
-/// Whether an owner with the backing `own` outbids the owner of a stronger token. The other owner has a stronger token,
-/// and announces the backing `theirs`.
+/// Whether an owner with the backing `own` outbids the owner of a stronger token. The owner of the stronger token
+/// announces the backing `theirs`.
 const fn does_outrank(own: Backing, theirs: Option<Backing>) -> bool {
     // A ring has at most one quorum, so an owner with a quorum outbids every other owner. A confirmed owner without a
     // quorum outbids only an owner whose token no program has used. Otherwise, that program would have to continue with
@@ -25,8 +25,8 @@ const fn does_outrank(own: Backing, theirs: Option<Backing>) -> bool {
     }
 }
 
-/// Data about competing owners. Each field begins with the held token. The rest of the field is valid only while this
-/// node holds the same token.
+/// Data about competing owners. Each field begins with a token. The field is valid only while this node holds this
+/// token.
 #[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Competition {
     /// The held token, and the first token of the present tenure. The pair is `None` if this node outbid no other owner
@@ -89,8 +89,8 @@ impl Confidence {
         })
     }
 
-    /// Whether this owner can outbid the owner of a stronger token. The other owner has the stronger token `other`, and
-    /// announces the backing `theirs`.
+    /// Whether this owner can outbid the owner of the stronger token `other`. The other owner announces the backing
+    /// `theirs`.
     pub(crate) fn can_outbid(
         &self,
         context: &Context,

@@ -78,7 +78,7 @@ impl Confirmations {
             self.token = Some(token);
             self.beats = [None; BEATS_KEPT];
             self.next_beat = 0;
-            // Promises name their token, so old promises do not count for a new tenure.
+            // Each promise names a token, so old promises do not count for a new tenure.
             self.votes.clear();
             self.grade = Grade::Alone;
             (self.reported, self.view_since) = (Grade::Alone, None);
@@ -259,7 +259,8 @@ impl Confirmations {
             until,
             reported,
             view_since,
-            // The size equals the size of the table's ring. Otherwise the grade would be computed again.
+            // This size equals the present size of the ring, because the node computes the grade again after each
+            // change of the size.
             ring_size: _,
             end_times: _,
         } = self;

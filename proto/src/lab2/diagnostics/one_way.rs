@@ -12,8 +12,8 @@ use crate::time::Instant;
 /// A member must report for this number of WAITER_TIMEOUTs that it does not hear this node. In a shorter time, this
 /// node's frames may still be on their way.
 const ONE_WAY_TIMEOUTS: u32 = 4;
-/// If a member does not repeat its report, the report ends after a time. The time is the silence after which members
-/// count as silent, multiplied by this factor.
+/// A report that its member does not repeat ends after some time. This time is the time after which a silent member
+/// counts as silent, multiplied by this factor.
 const REPEAT_FACTOR: u32 = 4;
 
 /// Members that report that they do not hear this node.

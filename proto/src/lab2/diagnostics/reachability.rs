@@ -119,7 +119,7 @@ impl Diagnostics {
             self.note_unicast(context, members, out);
         }
         let mac = envelope.from;
-        // A frame without a profile makes no statement, so it does not end one.
+        // A frame without a profile makes no statement, so it does not end an earlier statement.
         let Some(profile) = profile.filter(|_| members.has(mac)) else {
             return;
         };

@@ -199,7 +199,7 @@ impl BestToken {
     /// progress, also returns the lead of the clock.
     fn clock_floor(&self, wall: u64) -> (u64, Option<Duration>) {
         let known = self.token.map_or(0, |known| known.progress);
-        // If the known token shows no time, this node cannot see that its clock is wrong.
+        // If the progress of the known token is not a time, this node cannot see that its clock is wrong.
         let most = if known < CLOCK_PROGRESS_MIN {
             CLOCK_PROGRESS_MAX
         } else {

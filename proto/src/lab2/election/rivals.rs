@@ -34,7 +34,7 @@ impl Rivals {
         // the other token is then already stronger. If one token gets ahead, all members that have heard of this token
         // refuse the other token. Only one of the two tokens may get ahead, so their names decide which one.
         let name = |token: Token| (token.author, token.number);
-        // Members refuse a rival that is far behind even without a lead.
+        // Members refuse a rival that is far behind, even if this node's token gets no lead.
         let close = mine.progress.abs_diff(theirs.progress) < RIVAL_LEAD;
         if close && name(mine) < name(theirs) {
             self.ahead_of_rival = Some((now, mine));
@@ -74,7 +74,8 @@ impl Rivals {
         let own_chain = theirs.same_chain(&tenure.token());
         let overtaken = |before| theirs.is_stronger_than(&before);
         if own_chain && tenure.known_before().is_some_and(overtaken) {
-            // The token has overtaken a heartbeat of its last hops, whose author no longer holds it.
+            // This is a heartbeat of one of the token's last hops. The token has overtaken the heartbeat, and the
+            // author no longer holds the token.
             return false;
         }
         let constants = context.constants();

@@ -98,8 +98,8 @@ pub(super) struct Age {
     /// The age at the time [`at`](Self::at).
     then: Duration,
     at: Instant,
-    /// Whether the age is a guess. By the wall clock, the run began in the future, so the age counts from this node's
-    /// start.
+    /// Whether the age is a guess. It is a guess if the run began in the future according to the wall clock. Then the
+    /// age counts from this node's start.
     is_guess: bool,
 }
 
@@ -252,8 +252,8 @@ impl Stamps {
         self.entries.iter().find(|entry| entry.stamp.name == name)
     }
 
-    /// Computes the ages of the stored stamps. If a run began in the future by the wall clock, its age counts from now
-    /// on, until another member sends an age.
+    /// Computes the ages of the stored stamps. If a run began in the future according to the wall clock, its age counts
+    /// from now on, until another member sends an age.
     pub(super) fn compute_ages(&mut self, now: Now) {
         let age = |began| {
             let then = now.wall.checked_sub(began).map(Duration::from_nanos);

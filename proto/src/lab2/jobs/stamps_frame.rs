@@ -19,7 +19,7 @@ pub(crate) struct StampsFrame {
     pub(super) token: Token,
     pub(super) serial: u32,
     pub(super) purpose: Purpose,
-    /// The place in the table of the first stamp of this frame.
+    /// The place of this frame's first stamp in the table.
     pub(super) first: usize,
 }
 
@@ -141,7 +141,7 @@ impl Jobs {
         match frame.purpose {
             Purpose::More if merged.knows_more => self.incomplete_announcement = Some(this),
             Purpose::Tell | Purpose::Ask if broadcast => {
-                // One announcement in the ring is enough, so this node's own waits for another period.
+                // One announcement in the ring is enough, so this node delays its announcement for another period.
                 self.announcements.record(now);
                 let lacked = self.incomplete_announcement.take() == Some(this);
                 let is_same = digest == self.stamps.digest();
@@ -217,7 +217,7 @@ impl Jobs {
         frame: &StampsFrame,
     ) {
         let count = match frame.purpose {
-            // An agreement is about the stamps of the question, so it repeats none.
+            // An agreement is about the stamps of the question, so it does not repeat these stamps.
             Purpose::Agree => 0,
             _ => stamps_per_frame(context, members),
         };

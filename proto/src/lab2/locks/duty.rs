@@ -87,7 +87,7 @@ impl Duty {
         (self.token, self.since, self.opened, self.changes) = (token, now, false, 0);
     }
 
-    /// Grants no lock of the table `Others` before this time.
+    /// Delays grants of locks of the table `Others` until this time.
     pub(super) fn wait_for_claims(&mut self, until: Instant) {
         self.settled_at = self.settled_at.max(until);
     }

@@ -22,7 +22,7 @@ pub(crate) struct LocksFrame {
     pub(super) digest: u64,
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The number under which the records wait; 0 if the frame has none.
+    /// The number under which the frame's records wait in [`Payloads`]; 0 if the frame has no records.
     pub(super) payload: u32,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct ReceivedLocks<'a> {
     pub(crate) token: Token,
     pub(crate) serial: u64,
     pub(crate) purpose: LocksPurpose,
-    /// The number of the table: its lowest grade.
+    /// The number of the table, which is the number of its lowest grade.
     pub(crate) grade: u8,
     pub(crate) digest: u64,
     pub(crate) from: u64,
@@ -63,7 +63,7 @@ pub(crate) struct QuestionFrame {
 /// A LOCKS_QUESTION frame that was received.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReceivedQuestion<'a> {
-    /// The number of the table: its lowest grade.
+    /// The number of the table, which is the number of its lowest grade.
     pub(crate) grade: u8,
     /// The first key that the author wants.
     pub(crate) from: u64,

@@ -60,7 +60,7 @@ use table::Table;
 pub(crate) enum Side {
     /// Locks that need the grade `quorum`. A majority of the ring must agree to this table.
     Quorum,
-    /// The other locks. The owner decides without the other members.
+    /// The other locks. The owner decides about these locks without the other members.
     Others,
 }
 

@@ -22,7 +22,7 @@ use crate::time::Instant;
 const PENDING_PERIODS: u32 = 1;
 /// The maximum number of kept requests.
 const PENDING_MAX: usize = 4_096;
-/// An owner asks the giver for its table for this number of TAKE_TIMEOUTs.
+/// After it took the token, an owner asks its giver for the giver's table during this number of TAKE_TIMEOUTs.
 const ASKING_PERIODS: u32 = 4;
 
 impl Locks {
@@ -370,7 +370,7 @@ impl Locks {
         })
     }
 
-    /// Whether no record forbids that this record is held.
+    /// Whether the lock of this record may be held now, because no other record excludes it.
     pub(super) fn is_free_for(&self, wanted: &Record) -> bool {
         let mut held = self.held(wanted.request.name);
         held.all(|it| it.key() == wanted.key() || !wanted.excludes(it))
@@ -468,8 +468,8 @@ impl Locks {
             from: Self::needs_one_member(locks),
             ..self.frame(locks, LocksPurpose::Change, side)
         };
-        // If the records do not fit one frame, only the last frame completes the digest, and a member that missed
-        // nothing asks for nothing.
+        // If the records need several frames, the digests become equal only with the last frame. So a member that
+        // missed no frame asks no question.
         self.send(locks, MacAddr::BROADCAST, frame, &records);
         records
     }

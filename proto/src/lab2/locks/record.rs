@@ -14,7 +14,7 @@ use crate::lab2::machine::Writer;
 use crate::lab2::{Grade, LockName, LockProgram, LockRequest};
 use crate::time::{Instant, nanos};
 
-/// The token in a frame that names none.
+/// The token in a frame that names no token.
 pub(super) const NO_TOKEN: Token = Token {
     progress: 0,
     author: MacAddr([0; 6]),

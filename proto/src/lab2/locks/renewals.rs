@@ -57,7 +57,7 @@ impl Renewals {
         self.next.get_or_insert(at);
     }
 
-    /// Makes a renewal due now. Between two renewals there is at least the time `pause`.
+    /// Makes a renewal due now, but at the earliest `pause` after the last renewal.
     pub(super) fn hasten(&mut self, now: Instant, pause: Duration) {
         let last = self.sent.back().map(|&(_, at)| at + pause);
         let due = last.map_or(now, |last| last.max(now));

@@ -34,9 +34,9 @@ pub(super) struct Sessions {
 #[derive(Debug, Clone, Copy, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct Session {
     pub(super) request: LockRequest,
-    /// The number of the request of the program that uses the session now.
+    /// The request number of the program that uses the session now.
     user: u64,
-    /// The number of programs that used the session after the first.
+    /// The number of programs that used the session after its first program.
     reuses: u32,
     /// The time of the first request to an owner.
     pub(super) began: Instant,
@@ -87,7 +87,7 @@ impl Session {
         key(me, &self.request.name, self.request.session)
     }
 
-    /// Returns the number of the request of the program that uses the session.
+    /// Returns the request number of the program that uses the session.
     pub(super) const fn user(&self) -> u64 {
         self.user
     }

@@ -366,7 +366,8 @@ impl Lab2 {
             return;
         };
         let (to, token) = (offer.to(), offer.token());
-        // A token of another chain also ends the handover, but does not show that the member has taken the offered one.
+        // A token of another chain also ends the handover, but does not show that the member has taken the offered
+        // token.
         if heard.same_chain(&token) {
             self.members.note_success(to);
             let latency = self.context.now().since(offer.since());
