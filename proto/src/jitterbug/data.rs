@@ -99,7 +99,7 @@ impl Data {
         options: &Options,
         asked: &mut u64,
     ) -> Option<DataResult> {
-        // Decisions follow each other, because each one needs the data that the last one has left.
+        // Decisions follow each other, because each decision needs the data that the previous decision has left.
         if self.running.is_some() {
             return None;
         }
@@ -115,7 +115,8 @@ impl Data {
             Decide::Longer => policy::longer(&received, &self.bytes),
             Decide::Program => {
                 let work = Work::Decide {
-                    // This node keeps the received data as well, because the outcome only selects one of the two.
+                    // This node keeps the received data as well, because the outcome only selects one of the two
+                    // versions.
                     received: received.clone(),
                     own: self.bytes.clone().into(),
                 };
@@ -161,7 +162,7 @@ impl Data {
     }
 
     fn start(&mut self, now: Instant, time: Duration, work: Work, received: Option<Box<[u8]>>) {
-        // Ids never repeat, so the outcome of a cancelled job is not taken for that of the next one.
+        // Ids never repeat, so the outcome of a cancelled job is not mistaken for the outcome of the next job.
         self.started += 1;
         let job = self.started;
         self.running = Some(RunningJob {

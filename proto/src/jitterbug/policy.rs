@@ -4,7 +4,7 @@
 /// command is represented by its line after `sh -c `.
 pub const fn digest(compute: &str, decide: &str) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    // The zero byte separates the two, so that `ab` and `c` differ from `a` and `bc`.
+    // The zero byte separates the two texts, so that `ab` and `c` differ from `a` and `bc`.
     fnv1a(
         fnv1a(fnv1a(OFFSET, compute.as_bytes()), &[0]),
         decide.as_bytes(),

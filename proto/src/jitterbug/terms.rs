@@ -13,7 +13,8 @@ pub(crate) fn separates(terms: &Terms, options: &Options) -> Option<Difference> 
         return Some(Difference::Policy);
     }
     let bounds = micros(LEASE_MIN)..=micros(LEASE_MAX);
-    // One impossible value is enough, because each of the three can change the lease or the restore of this node.
+    // One impossible value is enough, because each of the three leases can change the lease or the restore of this
+    // node.
     let mut leases = [terms.lease_us, terms.shortest_us, terms.longest_us].into_iter();
     let is_within = leases.all(|lease| bounds.contains(&lease));
     (!is_within).then_some(Difference::Lease)

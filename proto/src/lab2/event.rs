@@ -97,7 +97,7 @@ pub enum Reason {
     NotStored,
     /// An OWNER gave the token up, because members asked for the token, but no member took it.
     NoTaker,
-    /// The timeouts of an OWNER or candidate differ too much from the ring's.
+    /// The timeouts of an OWNER or candidate differ too much from the timeouts of the ring.
     Apart,
 }
 

@@ -86,7 +86,8 @@ pub trait Inspect:
     fn quorum_size(&self) -> usize;
     /// Whether the machine must not own the token because no member took the token from it.
     fn is_unfit(&self) -> bool;
-    /// Returns the members that wanted the token at the end of this machine's last tenure, and have not had it since.
+    /// Returns the members that wanted the token at the end of this machine's last tenure, and have not held it since
+    /// then.
     fn overdue_members(&self) -> Vec<MacAddr> {
         Vec::new()
     }

@@ -55,7 +55,7 @@ impl CoordinatorDuties {
     }
 
     pub(crate) fn add_request(&mut self, node: u32, request: MemberRequest) {
-        // A newer request replaces an older one, because the node's successor may have changed since.
+        // A newer request replaces an older request, because the node's successor may have changed since.
         self.requests.insert(node, request);
     }
 

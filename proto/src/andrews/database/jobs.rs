@@ -155,7 +155,7 @@ impl Database {
     }
 
     pub(crate) fn start(&mut self, now: Instant, work: Work) -> u64 {
-        // Ids never repeat, so a late outcome is not taken for that of a newer job.
+        // Ids never repeat, so a late outcome is not mistaken for the outcome of a newer job.
         self.last_id += 1;
         let id = self.last_id;
         self.jobs_to_start.push_back(Job {

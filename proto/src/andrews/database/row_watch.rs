@@ -63,7 +63,7 @@ impl RowWatch {
     }
 
     pub(crate) const fn on_claim_committed(&mut self, is_in_time: bool) {
-        // After a late outcome this node makes no token, because the next coordinator may have made one since.
+        // After a late outcome this node makes no token, because the next coordinator may have made a token since.
         self.is_token_due = self.is_for_lost_token && is_in_time;
     }
 

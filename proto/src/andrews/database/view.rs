@@ -127,7 +127,7 @@ impl View {
 
     /// Returns the term of a new token. The new term is larger than all earlier terms.
     pub(crate) fn next_term(&self, highest: u64) -> u64 {
-        // The rows may lack a term: after `--drop` they start again, while an old token may still go round.
+        // The rows may lack a term: after `--drop` they start again, while an old token may still circulate.
         let used = [self.seat.term, self.sequence >> 32, highest >> 32];
         used.into_iter().max().unwrap_or_default().saturating_add(1)
     }

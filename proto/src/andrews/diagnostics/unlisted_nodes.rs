@@ -40,7 +40,7 @@ impl UnlistedNodes {
         self.senders.retain(|_, it| now.since(it.heard) < period);
         // A known id with a new address is reported again, because the operator must find both machines.
         let is_known = self.senders.get(&id).is_some_and(|it| it.from == from);
-        // Known senders stay: a flood of forged ones must not displace the sender that an operator looks for.
+        // Known senders stay: a flood of forged senders must not displace the sender that an operator looks for.
         let has_room = self.senders.len() < SENDERS_MAX || self.senders.contains_key(&id);
         if has_room {
             self.senders.insert(id, Sender { from, heard: now });

@@ -64,8 +64,8 @@ impl RingBased {
             self.until.get_or_insert(context.result_due());
             return context.push_action(Action::SendToSuccessor(OwnedElection::RingBased(ids)));
         };
-        // The message has come round. If this node did not start the election, the starter is dead, and so are all
-        // nodes before this one in the message. The remaining ids are the ring.
+        // The message has returned to this node. If this node did not start the election, the starter is dead, and so
+        // are all nodes before this node in the message. The remaining ids are the ring.
         let round = ids.iter().skip(own).map(|id| id.get());
         // A forged id must not win, because no node could reach that coordinator.
         if let Some(largest) = round.filter(|&id| node.lists(id)).max() {

@@ -38,8 +38,8 @@ impl Victory {
 
     /// Whether the node gives up its victory, because the row changed too often or names a larger node.
     pub(crate) const fn is_abandoned(&self, is_outranked: bool) -> bool {
-        // A larger node in the row has also won an election. If this node overwrote the row, the larger one would start
-        // another.
+        // A larger node in the row has also won an election. If this node overwrote the row, the larger node would
+        // start another election.
         self.refusals > REFUSALS_MAX || self.refusals > 0 && is_outranked
     }
 }

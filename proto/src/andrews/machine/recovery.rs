@@ -57,7 +57,7 @@ impl Andrews {
             return;
         };
         let coordinator = view.seat().id.filter(|&id| id != own);
-        // The other member is random, because a fixed one may be dead while the network works.
+        // The other member is random, because a fixed member may be dead while the network works.
         let count = u32::try_from(view.len()).unwrap_or(u32::MAX);
         let first = self.draw.next_below(count) as usize;
         let mut others = view.members().skip(first).chain(view.members().take(first));

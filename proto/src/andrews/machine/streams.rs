@@ -23,7 +23,7 @@ impl Andrews {
                 if end {
                     self.on_end(id);
                 }
-                // Frames are short and their reader keeps an incomplete one, so the node takes all bytes at once.
+                // Frames are short, and their reader keeps an incomplete frame, so the node takes all bytes at once.
                 return bytes.len();
             }
             StreamEvent::Closed(why) => self.on_closed(id, why),

@@ -72,8 +72,8 @@ impl Andrews {
         }
     }
 
-    /// Whether the rows show that a token with a larger sequence than this one was used. If so, no node can use a token
-    /// with this sequence again.
+    /// Whether the rows show that a token with a larger sequence than this sequence was used. If so, no node can use a
+    /// token with this sequence again.
     fn is_outrun(&self, sequence: u64) -> bool {
         let used = self.view.as_ref().map(View::sequence);
         used.is_some_and(|used| sequence < used)
@@ -93,7 +93,7 @@ impl Andrews {
 
     pub(super) fn make_token(&mut self, term: u64, is_first: bool) {
         let sequence = term << 32;
-        // The commit may be late, and a newer token may have replaced this one.
+        // The commit may be late, and a newer token may have replaced this token.
         if sequence > self.token.highest() && !self.is_outrun(sequence) {
             self.out.counters.tokens_made += 1;
             self.out.push_event(Event::TokenMade { sequence, is_first });

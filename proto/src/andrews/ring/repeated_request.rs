@@ -129,7 +129,8 @@ impl RepeatedRequest {
         let has_beaten = self.note_beat(it.beat);
         self.due = it.now + it.ack_timeout;
         let is_nobody_asked = it.is_coordinator || it.seat.id.is_none();
-        // There is no coordinator to ask: the node founds, claims or inserts itself at once.
+        // There is no coordinator to ask. So the node at once founds a ring, claims the coordinator's place, or inserts
+        // itself.
         if it.failed.is_none() && is_nobody_asked {
             return RequestStep::None;
         }

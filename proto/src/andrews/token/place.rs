@@ -190,7 +190,7 @@ impl Token {
     /// token.
     pub(crate) fn hold(&mut self, sequence: u64, until: Instant, now: Instant) -> Option<u64> {
         let before = self.held_sequence();
-        // Every older token is a duplicate from now on, even after this one has left.
+        // Every older token is a duplicate from now on, even after this token has left.
         self.highest = sequence;
         self.seen = Some(now);
         self.place = Place::Held(Held {

@@ -74,7 +74,7 @@ impl Requests {
 
     /// Removes and returns the next request that waited too long.
     pub(crate) fn take_expired(&mut self, now: Instant) -> Option<Request> {
-        // All requests wait equally long, so the first one expires first.
+        // All requests wait equally long, so the first request expires first.
         self.due().filter(|due| *due <= now)?;
         self.waiting.pop_front().map(|(request, _)| request)
     }

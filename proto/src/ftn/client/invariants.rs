@@ -79,7 +79,8 @@ const INVARIANTS: &[Invariant<Client>] = &[
         "an update has a larger number than an outstanding upgrade",
         |it| {
             it.holds_for_each_token(|token| match token.numbers() {
-                // The server confirms an update without effect if its number is below that of the grant.
+                // If the number of an update is below the number of the grant, the server confirms the update without
+                // effect.
                 [Some(request), Some(update)] => request < update,
                 _ => true,
             })

@@ -106,7 +106,8 @@ impl Login {
     }
 
     fn candidate(&self) -> Option<OfferedSession> {
-        // The largest configuration decides: a leader with a smaller one may no longer have authority.
+        // The largest configuration number decides, because a leader with a smaller number may no longer have
+        // authority.
         let answers = self.answers.iter().flatten();
         let configuration = &answers
             .max_by_key(|answer| answer.configuration.number())?

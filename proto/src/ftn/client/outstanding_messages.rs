@@ -35,7 +35,7 @@ pub(super) struct OutstandingMessage {
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct OutstandingMessages {
     by_number: BTreeMap<i64, OutstandingMessage>,
-    // Each call looks for the message that is due next, and there may be many.
+    // Each call looks for the message that is due next, and many messages may wait.
     by_due: BTreeSet<(Instant, i64)>,
 }
 

@@ -155,7 +155,7 @@ const STATE_BYTES: usize = 512;
 pub const fn clients_max(servers: usize) -> usize {
     let of_message = (PARTS_MAX * PART - STATE_BYTES) / LISTED_BYTES;
     let others = if servers > 1 { servers - 1 } else { 1 };
-    // There is one byte more, because the carrier keeps a flag for each part.
+    // Each part takes one more byte, because the carrier keeps a flag for it.
     let of_all = (TOTAL_MAX / (2 * others) - STATE_BYTES) / (LISTED_BYTES + 1);
     if of_message < of_all {
         of_message

@@ -29,7 +29,8 @@ impl Inbound {
         from: IpAddr,
         now: Instant,
     ) -> Vec<(StreamId, IpAddr)> {
-        // A giver opens one connection at a time. A second one means that the giver has given up the first.
+        // A giver opens one connection at a time. A second connection means that the giver has given up the first
+        // connection.
         let same = self.open.iter().find(|(_, it)| it.from() == from);
         let mut victim = same.map(|(&id, _)| id);
         if victim.is_none() && self.open.len() >= EXCHANGES_MAX {

@@ -20,7 +20,7 @@ impl Jitterbug {
             tr_interval,
             ..
         } = self.options;
-        // The end of the first try and the first TR1 of the second are due at the same time.
+        // The end of the first try and the first TR1 of the second try are due at the same time.
         while let Some(restore) = self.role.restore_mut() {
             let number = restore.number();
             match restore.take_step(self.now, tr_count, tr_interval) {

@@ -35,7 +35,7 @@ impl Jitterbug {
         }
         let heard = self.rival.if_recent(self.now, period);
         let heard = heard.filter(|heard| {
-            // A token without followers must not replace one that other nodes follow.
+            // A token without followers must not replace a token that other nodes follow.
             let is_lone = incoming.is_followed == Some(false);
             is_lone && heard.rank.is_followed == Some(true) && heard.leader.ip != from
         });

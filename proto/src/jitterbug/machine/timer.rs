@@ -13,7 +13,7 @@ impl Jitterbug {
     /// here, before the node handles an input (S1, S2).
     pub(super) fn advance_clock(&mut self, now: Now) {
         let stood = now.monotonic.since(self.now);
-        // The lease from before the stall counts. Terms that run out during the stall must not make it longer.
+        // The lease from before the stall counts. Terms that run out during the stall must not make the lease longer.
         let lease = self.lease();
         self.now = self.now.max(now.monotonic);
         self.peers.expire(self.now, self.terms_lifetime());

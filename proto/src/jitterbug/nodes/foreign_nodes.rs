@@ -21,7 +21,7 @@ impl ForeignNodes {
     /// Notes a node of another ring. Returns whether the node or its difference is new.
     pub(crate) fn note(&mut self, from: IpAddr, how: Difference, now: Instant) -> bool {
         let known = self.heard.get(&from).map(|(_, how)| *how);
-        // A flood of forged nodes must not displace the known ones.
+        // A flood of forged nodes must not displace the known nodes.
         if known.is_some() || self.heard.len() < FOREIGN_NODES_MAX {
             self.heard.insert(from, (now, how));
         }

@@ -116,7 +116,7 @@ impl Pass {
 
     /// Handles a connection that is up. TP1 is written next.
     pub(crate) fn on_connected(&mut self, node_list_hash: i32) {
-        // A second report would queue a second offer.
+        // A second report of the connection would queue a second offer.
         if self.stage != PassStage::Connecting {
             return;
         }

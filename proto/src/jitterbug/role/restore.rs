@@ -87,7 +87,7 @@ impl Restore {
         }
         if self.stage == RestoreStage::First {
             self.stage = RestoreStage::Second;
-            // The second try asks with the new id, because another orphan can have drawn the same one (R13).
+            // The second try asks with the new id, because another orphan may have drawn the same id (R13).
             self.sent_count = 0;
             return RestoreAction::StartSecondTry;
         }
@@ -111,7 +111,8 @@ impl Restore {
         heard.is_leader()
             || match heard.compare(own) {
                 Ordering::Greater => true,
-                // In the first try an equal id only shows that both nodes know the same token, so it does not deny.
+                // In the first try an equal id only shows that both nodes know the same token, so it does not deny the
+                // restore.
                 Ordering::Equal => self.stage != RestoreStage::First,
                 Ordering::Less => false,
             }

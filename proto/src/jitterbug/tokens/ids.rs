@@ -4,7 +4,7 @@ use ring_codec::jitterbug::TokenId;
 
 use crate::random::RandomNumbers;
 
-// Half of all ids remain above the first one, so that many restores can draw larger ids.
+// Half of all ids remain above the first id, so that many restores can draw larger ids.
 const FIRST_ID_MAX: u32 = 1 << 30;
 /// The maximum difference between a new id and the old id.
 const ID_STEP_MAX: u32 = 65_536;

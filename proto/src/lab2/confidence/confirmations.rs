@@ -165,7 +165,8 @@ impl Confirmations {
         if at >= self.votes.len() {
             return None;
         }
-        // The promises are sorted by MAC, so the `count`-th latest end needs a selection.
+        // The promises are sorted by MAC address, not by end time. So a selection finds the end time at the place
+        // `count`.
         self.end_times.clear();
         self.end_times
             .extend(self.votes.iter().map(|vote| vote.until));

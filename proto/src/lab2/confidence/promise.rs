@@ -41,8 +41,8 @@ pub(crate) fn answer_stride(members: usize) -> u32 {
 
 /// Returns the duration of a promise in a ring of `members`.
 pub(crate) fn promise_duration(context: &Context, members: usize) -> Duration {
-    // A promise lasts as long as a member relies on the token after its last answered heartbeat, including the
-    // heartbeats that it skips.
+    // After an answer, a member may skip some heartbeats before its next answer. A promise lasts for the time of these
+    // heartbeats, and then for WAITER_TIMEOUT.
     let skipped = answer_stride(members) - 1;
     let waiting = context.constants().heartbeat.saturating_mul(skipped);
     context.waiter_timeout().saturating_add(waiting)

@@ -24,7 +24,7 @@ impl Diagnostics {
         }
     }
 
-    /// If the node reported a token far ahead, and this token is still far ahead, returns this problem.
+    /// If the node reported that the strongest token is far ahead, and it is still far ahead, returns this problem.
     pub(super) fn token_ahead(
         &self,
         context: &Context,

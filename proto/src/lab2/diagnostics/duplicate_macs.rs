@@ -10,8 +10,8 @@ use crate::lab2::members::Members;
 use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
-/// After this many returns to an earlier IP address of a member, the node assumes a second machine with the same MAC
-/// address.
+/// The number of times that a member's IP address changes back to its previous value. After this number, the node
+/// assumes a second machine with the same MAC address.
 const SHARED_RETURNS_MIN: u8 = 3;
 /// If two changes of an address are this many WAITER_TIMEOUTs apart, they are unrelated.
 const UNRELATED_AFTER: u32 = 10;

@@ -103,7 +103,7 @@ fn note_statement(
         all.len() - 1
     });
     let goes_on = now.since(all[at].since) >= lasts;
-    // Each frame of the member repeats the statement, but only the first one after `lasts` is reported.
+    // Each frame of the member repeats the statement, but only the first repetition after `lasts` is reported.
     goes_on && !std::mem::replace(&mut all[at].reported, goes_on)
 }
 

@@ -284,7 +284,7 @@ impl Diagnostics {
         let is_news = unheard_owners.is_empty();
         unheard_owners.retain(|&(_, named)| named != owner);
         if unheard_owners.len() == UNHEARD_OWNERS_MAX {
-            // The list is in the order in which owners were last named, so the first one is the oldest.
+            // The list is in the order in which owners were last named, so the first owner is the oldest.
             unheard_owners.remove(0);
         }
         unheard_owners.push((now, owner));

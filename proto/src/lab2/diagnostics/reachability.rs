@@ -171,7 +171,7 @@ impl Diagnostics {
         if unicast_only.reported {
             return;
         }
-        // While this node is OWNER, it sends the heartbeats itself and hears no others.
+        // While this node is OWNER, it sends the heartbeats itself, and hears no heartbeats of other members.
         let others_own = if self.reachability.owns {
             Duration::ZERO
         } else {

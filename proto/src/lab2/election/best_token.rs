@@ -179,7 +179,7 @@ impl BestToken {
         wall: u64,
         candidate: Token,
     ) -> (Token, Option<Duration>) {
-        // If the first heartbeat could not be sent, the same token is created again, even if the wall clock was set
+        // If the first heartbeat could not be sent, the same token is created again, even if the wall clock was changed
         // meanwhile.
         let again =
             |known: &Token| known.same_chain(&candidate) && known.progress >= candidate.progress;

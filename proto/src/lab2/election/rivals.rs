@@ -45,7 +45,7 @@ impl Rivals {
     /// this node heard of a rival within the time `lately`.
     pub(crate) fn take_step(&mut self, now: Instant, token: Token, lately: Duration) -> u64 {
         let step = self.step(now, token, lately);
-        // One large step is enough for one rival, so the note is used up.
+        // One large step is enough for one rival, so this node now forgets the rival.
         self.ahead_of_rival = None;
         step
     }

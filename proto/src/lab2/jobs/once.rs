@@ -91,8 +91,8 @@ impl Jobs {
         let outcome = match end {
             RunEnd::Done => RunOutcome::Done,
             RunEnd::Failed => RunOutcome::Failed,
-            // The stamp was announced, but its run never began. As `void` it does not keep the next caller from running
-            // the job.
+            // The stamp was announced, but its run never began. With the outcome `void`, the stamp does not prevent the
+            // next caller from running the job.
             RunEnd::Unknown | RunEnd::NotRun => RunOutcome::Void,
         };
         if self.stamps.end(&stamp, outcome) {
@@ -225,8 +225,8 @@ impl Jobs {
             return OncePhase::Ran;
         }
         let (progress, run) = match known {
-            // The new stamp must be newer than the known one, even if that one was written under a stronger token that
-            // was lost.
+            // The new stamp must be newer than the known stamp, even if the known stamp was written under a stronger
+            // token that was lost.
             Some(it) if it.stamp.progress >= token.progress => {
                 (it.stamp.progress, it.stamp.run.saturating_add(1))
             }

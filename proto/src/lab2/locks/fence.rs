@@ -1,5 +1,5 @@
 //! The fencing tokens of locks (`docs/reference/lab2/locks.md`, I5, I20 and I54). Of two tokens with equal progress and
-//! author, the token with the *smaller* number is the stronger one, so numbers count down.
+//! author, the token with the *smaller* number is stronger, so numbers count down.
 
 use std::cmp::Ordering;
 

@@ -175,7 +175,7 @@ pub(super) const fn grade_from_wire(grade: u8) -> Option<Grade> {
 
 impl Record {
     pub(super) fn snapshot(&self, writer: &mut Writer) {
-        // The age is for people.
+        // Only people see the age, so the hash does not contain it.
         let hash = self.encode_with_age(0);
         hash.as_bytes().hash(writer);
         writer.now.since(self.flag_seen).hash(writer);

@@ -43,7 +43,8 @@ pub(super) struct Session {
     repeats: Repeats,
     /// Whether this node's copy of the table has the session's record.
     pub(super) is_known: bool,
-    /// The fencing token of the last held record that a majority has stored, as the owner reported.
+    /// The owner reports when a majority has stored the record of a held lock. This is the fencing token of the last
+    /// reported record.
     confirmed: Option<Token>,
     /// The fencing token of the granted lock; `None` while the program waits.
     pub(super) granted: Option<Token>,

@@ -24,7 +24,7 @@ impl Locks {
         std::mem::replace(&mut self.keeps_token, keeps) && !keeps
     }
 
-    /// Returns the time at which this node next looks whether it keeps the token.
+    /// Returns the next time at which this node checks whether it keeps the token.
     pub(super) fn next_work(&self, locks: &LocksContext<'_>) -> Option<Instant> {
         let end = self.work_ends(locks).filter(|_| self.keeps_token(locks));
         let asked = self.duty.as_ref().and_then(Duty::asked_at);

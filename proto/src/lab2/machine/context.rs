@@ -63,7 +63,7 @@ impl Context {
     /// Sets the clock to this time, but never sets it back. Returns whether this input is the first input.
     pub(super) fn advance(&mut self, to: Now) -> bool {
         // The driver reads the clock once for a batch of frames, and again when answers have left the host. So this
-        // time may be earlier than that of the last input.
+        // time may be earlier than the time of the last input.
         let monotonic = self.clock.monotonic.max(to.monotonic);
         self.clock = Now {
             monotonic,

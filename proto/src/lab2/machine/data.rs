@@ -64,8 +64,8 @@ impl Lab2 {
         drops
     }
 
-    /// Handles a refused frame. The interface refused the frame as too long, although the frame fits the MTU from the
-    /// kernel.
+    /// Handles a refused frame. The interface refused the frame as too long, although the frame fits the MTU that the
+    /// kernel reported.
     pub(super) fn on_too_long(&mut self, kind: Kind) {
         self.diagnostics
             .note_too_long(&self.context, &mut self.out, kind);

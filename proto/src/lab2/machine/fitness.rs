@@ -74,8 +74,8 @@ impl Lab2 {
         }
     }
 
-    /// Retries a failed write. Announces whether this node may own the token, unless the last announcement said the
-    /// same.
+    /// Retries a failed write. Announces whether this node may own the token, unless the last announcement is still
+    /// correct.
     pub(super) fn on_store_due(&mut self) {
         if self.fitness.is_unstored() {
             self.known.store_again();

@@ -15,7 +15,7 @@ use crate::lab2::{Event, Lab2, Reason};
 impl Lab2 {
     /// Whether this node can hand the token over: the ring has another member, and no program on this node works.
     pub(super) fn can_hand_over(&self) -> bool {
-        // A deaf node would not hear the acknowledgement, and would mint without need.
+        // A deaf node would not hear the acknowledgement, and would mint a new token without need.
         self.role.unoffered_tenure().is_some()
             && self.members.len() > 1
             && !self.is_deaf()
@@ -145,7 +145,7 @@ impl Lab2 {
         };
         let hold = self.idle_hold();
         if let Some(tenure) = self.role.tenure_mut() {
-            // Without a new hold, the end of each work on this node would start another round at once.
+            // Without a new hold, another round would start at once each time that work on this node ends.
             tenure.restart_hold(hold, self.context.now() + pause);
         }
         self.timer_in(Timer::Handover, pause);
@@ -234,7 +234,7 @@ impl Lab2 {
         let minted = self.mint(offer.token().progress + 1);
         let renewed = tenure.with_token(&self.context, minted);
         self.rename_duty(tenure.token(), minted, offer.to());
-        // If this node was unsure of the old token, members may object to the minted one too. They object only to a
+        // If this node was unsure of the old token, members may object to the minted token too. They object only to a
         // heartbeat.
         if renewed.is_unsure() {
             self.out.set(Timer::Heartbeat, self.context.now());
@@ -347,7 +347,7 @@ impl Lab2 {
     /// Mints a token that is stronger than `other`. The token `other` is stronger than the held token. If the holder of
     /// `other` is alive, it gives way to the minted token.
     pub(super) fn mint_beyond(&mut self, tenure: &Tenure, other: Token) {
-        // A member that knows the other token would refuse an offer of this one, and the token would be lost.
+        // A member that knows the other token would refuse an offer of this node's token, and this token would be lost.
         let held = tenure.token();
         if !other.is_stronger_than(&held) || other.same_chain(&held) {
             return;

@@ -10,8 +10,9 @@ use crate::lab2::{
 };
 use crate::time::Instant;
 
-/// A version for simulated nodes. Simulated nodes with a version send cards, as daemons do. They have no host names. A
-/// snapshot does not contain the time of the last frame with a host name, and equal states must send equal frames.
+/// A version for simulated nodes. Simulated nodes with a version send cards, as daemons do. They have no host names,
+/// because a snapshot does not contain the time of the last frame with a host name. With host names, equal states could
+/// send different frames.
 const VERSION: Version = Version {
     major: 1,
     minor: 0,

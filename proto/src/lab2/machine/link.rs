@@ -127,7 +127,7 @@ impl Lab2 {
         let Some(before) = before else {
             return self.on_link_came_up();
         };
-        // Each member is the authority on its own ip, so no other frame would correct the tables.
+        // Members accept a new IP address only from its owner, so no other frame would correct the tables.
         if moved {
             self.event(Event::MemberMoved { mac, ip });
             self.broadcast(Content::Ping);

@@ -79,7 +79,7 @@ impl Lab2 {
             return;
         }
         self.members.remove(&self.context, macs, announce);
-        // Without this, memory would grow with every address that was ever in the table.
+        // Without this call, the memory would grow with every address that was ever in the table.
         self.diagnostics.forget(macs);
         self.on_members_gone(macs);
         let members = self.members.len();
@@ -190,7 +190,7 @@ impl Lab2 {
             && paused
             && offer.to() == from
             // The limit is for two nodes with the same address, if one of them is paused and the other wants the token.
-            // Without it, offers and failures would follow each other without a pause.
+            // Without the limit, offers and failures would follow each other without a pause.
             && self.members.allow_paused_failure(&self.context, from)
         {
             self.on_handover_failed(offer);
@@ -203,7 +203,7 @@ impl Lab2 {
     pub(super) fn on_profile(&mut self, envelope: Envelope, profile: Profile) {
         let profile = (envelope.from, profile);
         let change = (self.members).learn_profile(&self.context, &mut self.out, profile);
-        // A profile can be equal to the last one and still change the rules, because the profile of a silent member
+        // A profile can be equal to the last profile and still have an effect, because the profile of a silent member
         // does not count.
         if change == ProfileChange::Same {
             return;

@@ -318,8 +318,8 @@ impl Machine for Lab2 {
         // frames to read first.
         self.members.update_deafness(&self.context);
         for &timer in Timer::ALL {
-            // The order is that of the enum: an earlier timer may stop a later one, for example an expired lease the
-            // heartbeat.
+            // The timers fire in the order of the enum, because an earlier timer may stop a later timer. For example,
+            // an expired lease stops the heartbeat.
             if self.out.take_due(timer, self.context.now()) {
                 self.fire(timer);
             }

@@ -179,7 +179,7 @@ impl Outbox {
         reason = "a ticket is good for one report"
     )]
     pub(crate) fn complete(&mut self, ticket: Ticket) -> Option<Outgoing> {
-        // The contract names no order of the reports, so the frame need not be the first one.
+        // The contract names no order of the reports, so this frame need not be the first frame.
         let at = self
             .in_flight
             .iter()

@@ -135,8 +135,8 @@ impl Lab2 {
     /// acknowledgement for a time before the giver repeats its offer.
     fn schedule_acknowledgement(&mut self) {
         // While the acknowledgement waits, the token may come back around the ring, and then the acknowledgement is not
-        // needed. With work here it leaves at once. If this process were stopped before the acknowledgement left, the
-        // giver would mint and offer the token to others.
+        // needed. If a program works here, the acknowledgement leaves at once. If this process stalled before the
+        // acknowledgement left, the giver would mint a new token and offer it to others.
         let constants = self.context.constants();
         let take_timeout = constants.take_timeout;
         let goes_on_soon = !self.local_work.has_work()

@@ -66,11 +66,12 @@ impl Lab2 {
             }
             if self.state() == State::Waiter && self.role.pending_ack().is_some() {
                 if self.out.is_replying() {
-                    // The acknowledgement answers an earlier frame. Together with LEAVING it could be a third answer to
-                    // the current one.
+                    // The acknowledgement answers an earlier frame. Together with LEAVING, it could be a third answer
+                    // to the current frame.
                     return self.out.set(Timer::Acknowledge, self.context.now());
                 }
-                // Without the acknowledgement, the giver would think that its offer has failed, and would mint.
+                // Without the acknowledgement, the giver would think that its offer has failed, and would mint a new
+                // token.
                 self.acknowledge();
             }
             self.shutdown = Shutdown::Leaving;

@@ -90,7 +90,7 @@ impl Lab2 {
         let (held, rival) = (tenure.token(), (envelope, token));
         if self.is_stronger_claim(token, envelope.from, held) {
             let is_offered = tenure.offer().is_some();
-            // The successor may already hold an offered token, so this node must not mint in its place.
+            // The successor may already hold an offered token, so this node must not mint a new token now.
             if !is_offered && self.try_outbid(tenure, token, envelope.backing) {
                 return false;
             }
@@ -132,8 +132,8 @@ impl Lab2 {
             {
                 self.accept_offer(envelope, token, data);
             }
-            // The offer is late or a copy. The giver must learn that the token has moved on, or it would count a
-            // failure.
+            // The offer is late or a copy. The giver must learn that the token has moved on, or it would count a failed
+            // handover.
             Role::Waiter(_) => self.send_token_was_here(envelope.from),
             Role::Looser(_) | Role::Generating(_) => {}
         }

@@ -107,7 +107,7 @@ impl Lab2 {
     pub fn reliable_from(&self) -> Option<Instant> {
         // An owner that this node has never heard may have granted its token to an application, for at most the longest
         // WAITER_TIMEOUT of all members. And the giver of a token that was acknowledged too late may have minted
-        // another one.
+        // another token.
         let context = &self.context;
         let settled = context.up_since()? + self.members.longest_waiter_timeout(context);
         let tenure = self.role.tenure();

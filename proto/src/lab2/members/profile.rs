@@ -15,7 +15,8 @@ use crate::time::nanos;
 const MTU_MIN: usize = 68;
 /// The shortest WAITER_TIMEOUT that a profile of another member can force on an OWNER.
 const WAITER_TIMEOUT_MIN: Duration = Duration::from_millis(2);
-/// The longest silence of a member that counts for the ring's timeouts, even if its heartbeat period is very long.
+/// A member that was silent for longer than this does not count for the ring's timeouts, even if its heartbeat period
+/// is very long.
 const SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// The difference between a received profile and the previous profile of its member.

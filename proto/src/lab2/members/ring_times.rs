@@ -31,7 +31,7 @@ impl RingTimes {
     fn median_of(times: &mut [(u64, u64)]) -> Self {
         let usual = Constants::default();
         times.sort_unstable_by_key(|&(waiter_timeout, _)| waiter_timeout);
-        // The two medians may come from different members: each timeout has its own order.
+        // The two medians may come from different members: the values of each timeout are sorted separately.
         let waiter_timeout = median(times.iter().map(|&(it, _)| it), usual.waiter_timeout());
         times.sort_unstable_by_key(|&(_, take)| take);
         let take_timeout = median(times.iter().map(|&(_, it)| it), usual.take_timeout);
@@ -106,8 +106,8 @@ impl Members {
     pub(crate) fn update_ring_times(&mut self, context: &Context) {
         self.ring_times = (!self.is_uniform()).then(|| {
             let own = context.profile();
-            // This uses the configured heartbeat, because the present heartbeat follows the ring while this node is
-            // apart.
+            // This computation uses the configured heartbeat, because the present heartbeat follows the ring while this
+            // node is apart.
             let silence = self.silent_after_for(context.configured_constants().heartbeat);
             // Members without a stored profile agree with this node.
             let agree = self.others(context).filter(|&(mac, _)| {

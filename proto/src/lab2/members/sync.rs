@@ -334,7 +334,8 @@ impl Members {
             let peer = self.table.peer_at(at);
             // No node answers at this address, so this node must not offer the token to it.
             peer.penalty.on_departure();
-            // The old address was never a frame's author here, so its silence must count from now.
+            // This node never received a frame from its old address, so the silence of this address must count from
+            // now.
             peer.seen = context.now().as_nanos();
         }
     }

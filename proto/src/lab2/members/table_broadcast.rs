@@ -51,7 +51,7 @@ impl Members {
     ) {
         self.table_broadcast.digest = digest;
         let (now, heartbeat) = (context.now(), context.constants().heartbeat);
-        // A question that already waits asks for the newest digest, so a second one is not needed.
+        // A question that already waits asks for the newest digest, so a second question is not needed.
         if !out.is_set(Timer::Compare) && self.table_broadcast.questions.try_take(now, heartbeat) {
             out.set(Timer::Compare, now + self.speaking_delay(context));
         }

@@ -41,7 +41,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Returns the time over which each of this number of members spreads its probes.
+    /// Returns the time over which each member spreads its probes, if this number of members measure.
     pub(super) fn duration(&self, measurers: usize) -> Duration {
         let measurers = u32::try_from(measurers).unwrap_or(u32::MAX);
         // In a round, a member sends one probe to each other member, and one broadcast.

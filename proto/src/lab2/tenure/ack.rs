@@ -137,7 +137,7 @@ impl Tenure {
     pub(crate) fn on_flushed(&mut self, context: &Context) -> FlushEffect {
         let now = context.now();
         match self.ack {
-            // After this time, the giver may have given this node up and minted.
+            // After this time, the giver may have given this node up and minted a new token.
             Ack::Due(by) | Ack::Sent(by) if by < now => {
                 self.ack = Ack::Unsure(Announcement::Pending);
                 FlushEffect::Late(now.since(by))
@@ -213,8 +213,8 @@ impl Tenure {
     /// Whether the giver minted the token `other` to replace the token of this node. An owner whose token was replaced
     /// in this way gives way to `other`.
     pub(crate) fn is_replaced_by(&self, context: &Context, other: Token) -> bool {
-        // The giver minted because this node was late, so the minted chain is the right one. If a member objects with a
-        // different token, the member has not heard of that token for a while, and it may be lost.
+        // The giver minted because this node was late, so the minted chain counts. If a member objects with a different
+        // token, the member has not heard of that token for a while, and it may be lost.
         let is_unsure = self.is_unsure() && self.unsettled_until(context) > Some(context.now());
         let is_the_givers = self.giver == Some(other.author);
         is_unsure

@@ -248,7 +248,7 @@ impl Tenure {
             since: before.map_or(since, |before| before.since),
             count: before.map_or(0, |before| before.count) + 1,
         };
-        // The streak begins again, so that the next doubt needs as many failures as the first one.
+        // The streak begins again, so that the next doubt needs as many failures as the first doubt.
         if failure_streak.count >= DOUBT_FAILURES {
             return Some(failure_streak.since);
         }

@@ -51,7 +51,7 @@ impl Tenure {
             Ack::Sent(by) => (2, by),
             Ack::Unsure(Announcement::Pending) => (3, now),
             Ack::Unsure(Announcement::Accepted) => (4, now),
-            // After the time for objections, the rules treat the token like one that was acknowledged in time.
+            // After the time for objections, the rules treat the token like a token that was acknowledged in time.
             Ack::Unsure(Announcement::Left(at)) if at + objected <= now => (0, now),
             Ack::Unsure(Announcement::Left(at)) => (5, at + objected),
         };

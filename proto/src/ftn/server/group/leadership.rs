@@ -147,7 +147,7 @@ impl Leadership {
     pub(crate) fn begin_round(&mut self, seq: i128, now: Instant, lease: Duration) -> Vec<i32> {
         self.has_list_changed = false;
         self.last_round_at = now;
-        // Each round has the present list, so it also replaces an early one.
+        // Each round has the present list, so it also replaces an early round.
         self.early_round_due = None;
         let is_old = |(_, at): &(i128, Instant)| now.since(*at) > lease;
         // Acknowledgements of older rounds give no authority.
@@ -177,7 +177,7 @@ impl Leadership {
             self.schedule_early_round(now);
         }
         self.early_round_due.take_if(|due| *due <= now)?;
-        // A new list goes to all servers, so it comes before a round only for renewals.
+        // A round with a new list goes to all servers, so it comes before a round that is only for renewals.
         Some(if self.has_list_changed {
             EarlyRound::List
         } else {

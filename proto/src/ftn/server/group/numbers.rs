@@ -58,7 +58,7 @@ impl NumberLimits {
     pub(crate) fn limit(&mut self, servers: usize, server: usize, number: u64) -> LimitedNumber {
         let servers = servers as u64;
         // The first leader of a new service starts with a number that is a month ahead of the clock. It counts its
-        // configurations from there.
+        // configurations from this number.
         let step = if self.base < WIDE_NUMBERS_START {
             PERIODS_PER_MONTH + CHANGES_PER_STEP
         } else {
@@ -97,7 +97,7 @@ const fn periods(wall: u64) -> Option<u64> {
 
 /// Returns the smallest number for a cold leader's first configuration. If a number is known, the clock may raise the
 /// known number by at most 30 days. If no number is known, the state file may be lost. Then the smallest number is 30
-/// days beyond the clock, because the servers' numbers may have been 30 days ahead of the clock.
+/// days ahead of the clock, because the servers' numbers may have been 30 days ahead of the clock.
 pub(crate) fn cold_floor(wall: u64, servers: usize, known: u64) -> u64 {
     let servers = servers as u64;
     match (periods(wall), known) {

@@ -23,7 +23,7 @@ const fn with_unproven_bit(seq: i128) -> i128 {
 }
 
 const fn with_proven_bit(seq: i128) -> i128 {
-    // The bit for "proven" is above that for "unproven", so the seq grows.
+    // The bit for "proven" is above the bit for "unproven", so the seq grows.
     (seq & !UNPROVEN_BIT) | PROVEN_BIT
 }
 

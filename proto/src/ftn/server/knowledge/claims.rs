@@ -140,7 +140,7 @@ impl SurveyedToken {
             })
         };
         if !exclusive.is_empty() {
-            // Sessions that are returning do not count: their RETURN was applied before this grant.
+            // Sessions that are returning the token do not count: their RETURN was applied before this grant.
             if exclusive.len() == 1 && sharing.is_empty() && unknown.is_empty() {
                 return ownership(Access::Exclusive, exclusive, false);
             }

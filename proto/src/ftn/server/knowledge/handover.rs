@@ -33,7 +33,7 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    // There is at least one part, even an empty one, because the receiver waits for it.
+    // There is at least one part, which may be empty, because the receiver waits for a part.
     pub(crate) fn new(to: usize, configuration: u64) -> Self {
         Self {
             to,
@@ -89,7 +89,7 @@ impl Handover {
     pub(crate) fn take_due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();
         for (part, backoff) in &mut self.flight {
-            // Repetitions come first: the receiver can end only when no part is missing.
+            // Repetitions come first: the receiver can finish only when no part is missing.
             if backoff.is_due(now) {
                 backoff.advance(now, RETRY_MAX);
                 due.push(*part);

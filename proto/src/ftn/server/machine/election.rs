@@ -133,7 +133,7 @@ impl Server {
                 self.vote(now);
             }
             Role::Leader(_) => {
-                // The sender has not heard this leader, and could elect another one.
+                // The sender has not heard this leader, and could elect another leader.
                 if self.allow_answer(now.monotonic, server) {
                     self.send_state(&[server]);
                 }

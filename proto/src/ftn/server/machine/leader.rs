@@ -44,7 +44,7 @@ impl Server {
                 }
             }
             if states[self.index] != self.own_state {
-                // The server's own state is newer than the view, or older. In both cases it surveys again.
+                // The server's own state is newer or older than the view. In both cases, the server surveys again.
                 states[self.index] = ServerState::Booting;
             }
             if doubts {
@@ -84,7 +84,8 @@ impl Server {
     fn install(&mut self, now: Instant, configuration: Configuration) {
         let number = configuration.number();
         self.storage.record(number);
-        // The round comes before the TRANSFERs of this configuration: a server that does not know it drops them.
+        // The round comes before the TRANSFERs of this configuration: a server that does not know the configuration
+        // drops these TRANSFERs.
         self.view.install(configuration);
         self.send_round(now, None);
         self.on_configuration(now);
@@ -187,9 +188,9 @@ impl Server {
         leadership.acknowledge(server, seq);
         self.report_authority(now);
         self.announce_proven(now);
-        // READY and DOWN count only under the present configuration. A server that was READY under an earlier one may
-        // have become responsible for more tokens, which others still hand over. A server that announced its departure
-        // under an earlier one may have received other tokens since.
+        // READY and DOWN count only under the present configuration. A server that was READY under an earlier
+        // configuration may have become responsible for more tokens, which other servers still hand over. A server that
+        // announced its departure under an earlier configuration may have received other tokens since.
         let is_of_now = configuration_of(newest) == Some(number);
         let ready = is_of_now && self.view.state(self.index) == ServerState::Ready;
         let next = match (self.view.state(server), says) {

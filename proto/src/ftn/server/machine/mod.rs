@@ -88,7 +88,7 @@ pub struct Server {
     /// Announcements of other servers whose options differ from this server's options.
     peer_options: PeerOptions,
     /// Time of the last answer to each other server.
-    // Answers are limited, because two servers could otherwise answer each other without an end.
+    // Answers are limited, because two servers could otherwise answer each other indefinitely.
     answer_limits: Vec<Throttle>,
     sessions: Sessions,
     tokens: Tokens,
@@ -188,7 +188,8 @@ impl Server {
         }
     }
 
-    // The monotonic time of an input may be earlier than that of the input before. The server's time does not go back.
+    // The monotonic time of an input may be earlier than the time of the previous input. The server's time does not go
+    // back.
     fn advance_clock(&mut self, now: Now) -> Now {
         self.now = Now {
             monotonic: self.now.monotonic.max(now.monotonic),

@@ -234,7 +234,7 @@ impl Server {
                 self.grant(now, id, session, wait.msgnum, wait.access, wait.fenced);
                 continue;
             }
-            // A new head waits for RETRY, not for the interval of the former one.
+            // A new head of the queue waits for RETRY, not for the interval of the former head.
             if revoked.is_none_or(|(for_place, _)| for_place != place) {
                 self.tokens.set_revoke(id, place, Backoff::new(now, RETRY));
                 self.send_revokes(id, session);

@@ -43,7 +43,7 @@ impl Server {
         let is_done = party.is_some_and(|party| msgnum <= party.returned);
         let holds = party.is_some_and(|party| party.held.is_some());
         let is_above = party.is_some_and(|party| msgnum > party.granted);
-        // A late RETURN of an earlier hold has no msgnum above that of the present grant.
+        // A late RETURN of an earlier hold has no msgnum above the msgnum of the present grant.
         let acts = holds && is_above && !is_done;
         if is_done {
             self.out.counters.duplicates += 1;

@@ -73,7 +73,7 @@ impl Server {
             Some(until) => {
                 (until.before(self.options.server_lease()) + timeout).max(leadership.since())
             }
-            // A new leader has longer, because its followers must hear it first.
+            // A new leader has more time, because its followers must hear it first.
             None => leadership.since() + 2 * timeout,
         })
     }

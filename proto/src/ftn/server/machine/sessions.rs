@@ -96,7 +96,7 @@ impl Server {
         renews: Option<u64>,
     ) -> bool {
         if let Some(session) = self.sessions.get_at(id, from) {
-            // The datagram may have arrived before another one that was read first.
+            // The datagram may have arrived before another datagram that was read first.
             session.heard = session.heard.max(arrived);
             return true;
         }

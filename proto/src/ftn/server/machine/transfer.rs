@@ -149,7 +149,7 @@ impl Server {
             && self.own_state != Down
             && self.leader().is_some()
             && self.knowledge.sweep().is_none()
-            // If both servers left, each would rely on the other one to keep its tokens.
+            // If both servers left, each server would rely on the other server to keep its tokens.
             && self.departure.is_none();
         let Some(present) = self.view.configuration().cloned().filter(|_| takes) else {
             return self.drop_from_server(server, DropReason::Late);

@@ -115,7 +115,7 @@ impl Tokens {
                 self.revokes.remove(&(backoff.due(), id));
             }
         }
-        // The new value is added before the old one is subtracted, because the sums are unsigned.
+        // The new value is added before the old value is subtracted, because the sums are unsigned.
         self.bytes = self.bytes + token_bytes(token) - before.0;
         self.held = self.held + usize::from(token.is_held()) - usize::from(before.1);
         self.waiting = self.waiting + token.waiting_count() - before.2;

@@ -99,7 +99,7 @@ impl Parties {
     fn insert(&mut self, at: usize, party: Party) {
         match self {
             Self::None => *self = Self::One(party),
-            // Most tokens never have two parties, so only the second one needs a vector.
+            // Most tokens never have two parties, so only the second party needs a vector.
             Self::One(other) => {
                 let mut parties = vec![*other];
                 parties.insert(at, party);

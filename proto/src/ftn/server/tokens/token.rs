@@ -76,7 +76,7 @@ impl Queue {
     pub(crate) fn put(&mut self, session: i32, msgnum: i64, access: Access, fenced: bool) {
         let place = match self.waiting.get(&session) {
             Some(wait) if wait.access == access => wait.place,
-            // A REQUEST with another access is a new one, which must not overtake other sessions.
+            // A REQUEST with a different access is a new REQUEST, which must not overtake other sessions.
             Some(wait) => {
                 self.order.remove(&wait.place);
                 self.take_place()
