@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn machines_of_several_types_fit_one_list() {
-        // The model checker explores broken machines together with the shipped one.
+        // The model checker explores broken machines together with the shipped machine.
         let machines: Vec<Box<Any>> = Vec::new();
         assert!(machines.is_empty());
     }

@@ -20,7 +20,7 @@ pub enum Event {
         id: Option<u32>,
         /// The row's version.
         term: u64,
-        /// Whether the coordinator is an acting coordinator, not an elected one.
+        /// Whether the coordinator is an acting coordinator, not an elected coordinator.
         acting: bool,
     },
     /// The members changed since the last look.

@@ -58,7 +58,7 @@ pub enum Write {
         seen: CoordinatorRow,
         /// The new term.
         term: u64,
-        /// Whether the new coordinator is an acting coordinator, not an elected one.
+        /// Whether the new coordinator is an acting coordinator, not an elected coordinator.
         acting: bool,
     },
     /// Claims the coordinator's place: if the row is still `seen`, sets the row to (this node, seen term + 1, acting),
@@ -146,7 +146,7 @@ pub struct Rows {
     pub members: Vec<(u32, u32)>,
     /// The coordinator and its term.
     pub seat: CoordinatorRow,
-    /// Whether the coordinator is an acting coordinator, not an elected one.
+    /// Whether the coordinator is an acting coordinator, not an elected coordinator.
     pub acting: bool,
     /// A counter that grows while the coordinator is alive.
     pub beat: u64,

@@ -40,7 +40,7 @@ pub struct Snapshot {
     pub state: State,
     /// The coordinator according to the last rows that the node read.
     pub coordinator: Option<u32>,
-    /// Whether the coordinator is an acting coordinator, not an elected one.
+    /// Whether the coordinator is an acting coordinator, not an elected coordinator.
     pub acting: bool,
     /// The version of the coordinator's row.
     pub term: u64,

@@ -33,7 +33,7 @@ impl Andrews {
         };
         let is_repeat = duties.has_removed_for(from, now, self.options.ack_timeout);
         // The node may repeat its request because the answer was lost. A second removal would hit the live node behind
-        // the failed one.
+        // the failed node.
         if is_repeat || failed == from {
             return self
                 .out

@@ -135,7 +135,7 @@ impl Andrews {
             let message = OwnedMessage::Election(election);
             if !self.send_to_successor(&message) {
                 if let OwnedMessage::Election(election) = message {
-                    // The message stays the first one for the next connection.
+                    // The message stays the first message for the next connection.
                     self.waiting.push_front(election);
                 }
                 return;

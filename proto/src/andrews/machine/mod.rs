@@ -253,7 +253,7 @@ impl Machine for Andrews {
     }
 
     fn handle_sent(&mut self, now: Now, _: Ticket, _: SendOutcome) {
-        // The kernel may refuse a datagram. The protocol treats it like a lost one.
+        // The kernel may refuse a datagram. The protocol treats this datagram like a lost datagram.
         self.advance_clock(now);
     }
 

@@ -48,7 +48,7 @@ impl Outbox {
 
     /// Queues a message to many nodes.
     pub(super) fn broadcast(&mut self, message: OwnedMessage, to: impl Iterator<Item = u32>) {
-        // The newest message of an election makes older ones useless.
+        // The newest message of an election makes older messages useless.
         if self.broadcasts.len() >= BROADCASTS_MAX {
             self.broadcasts.pop_front();
         }

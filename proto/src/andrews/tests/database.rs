@@ -58,7 +58,7 @@ fn an_unknown_outcome_is_learned_by_a_look() {
     rig.receive_datagram(7, &OwnedMessage::Join);
     let job = rig.next_job();
     rig.run(ms(1000));
-    // The write was committed, and its outcome comes later than that of the next look.
+    // The write was committed, and its outcome comes later than the outcome of the next look.
     let outcome = rig.database.run(5, &job.work);
     rig.run(ms(1000));
     rig.serve_looks();

@@ -421,7 +421,7 @@ fn an_outdated_token_does_not_circulate_in_an_idle_ring() {
 
 #[test]
 fn one_of_two_recovered_tokens_wins_when_it_reaches_the_coordinator() {
-    // Each token was taken back once, so the two are as near to each other as before.
+    // Each token was taken back once, so the distance between the two tokens has not changed.
     assert_eq!(rounds(8, 4, 0), None);
     let mut rig = Rig::coordinator_5();
     rig.run(ms(20));

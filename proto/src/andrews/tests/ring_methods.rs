@@ -27,7 +27,7 @@ fn ring_based_it_ends_at_the_first_node_that_finds_itself() {
         from_predecessor(&mut rig, &ring_election(&[2, 3, 5, 1])),
         [result(RING, 5)]
     );
-    // The starter 5 is dead, and so are the other nodes before this one in the message.
+    // The starter 5 is dead, and so are the other nodes before this node in the message.
     let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &ring_election(&[5, 2, 3, 1])),

@@ -146,7 +146,7 @@ fn the_newest_state_follows_the_state_that_is_under_way() {
     let rounds: Vec<Vec<u8>> = (0..4).map(|fill| message(2 * PART, fill)).collect();
     let mut flight = outgoing.send(at(0), peer(1), Kind::State, &rounds[0]);
     for round in &rounds[1..] {
-        // The STATE under way is sent again instead of the new one.
+        // The STATE under way is sent again instead of the new STATE.
         assert_eq!(outgoing.send(at(0), peer(1), Kind::State, round), flight);
     }
     let mut whole = Vec::new();
@@ -230,7 +230,7 @@ fn memory_of_received_parts_is_bounded_over_all_peers() {
         attack(&mut incoming, at(0), round);
     }
     assert!(incoming.bytes() > TOTAL_MAX / 2);
-    // A new peer waits until the time of the others is over, although they continue to send.
+    // A new peer waits until the time of the other peers is over, although they continue to send.
     let mut is_heard = |now| {
         let halves = [0, 1].map(|part| received_part(8, part, 2, &[1; PART]));
         let mut takes = |piece| incoming.take(now, now, peer(5_001), piece, MESSAGE_MAX);
@@ -269,7 +269,7 @@ fn simultaneous_messages_do_not_evict_each_other() {
                 if !missing.contains(&part) {
                     continue;
                 }
-                // The first peer always has another message, and sends it before the others.
+                // The first peer always has another message, and sends it before the other peers send their messages.
                 let number = if port == 1 { content } else { 1 };
                 let piece = received_part(number, part, 10, &[0; PART]);
                 let took = incoming.take(now, now, peer(port), piece, MESSAGE_MAX);

@@ -100,7 +100,7 @@ impl Client {
         }
     }
 
-    // The lease is checked before each input, because the process may have been stalled since the last one.
+    // The lease is checked before each input, because the process may have been stalled since the last input.
     fn begin_input(&mut self, now: Now) {
         // A lease that has ended must not come back with an earlier time.
         self.now = self.now.max(now.monotonic);

@@ -60,7 +60,7 @@ impl OutstandingMessages {
     }
 
     /// Sends a message to a new server at once. The next interval is RETRY.
-    // The long interval of the old server says nothing about the new one.
+    // The long interval of the old server says nothing about the new server.
     pub(super) fn restart(&mut self, number: i64) {
         if let Some(entry) = self.end(number) {
             self.begin(number, entry.name, entry.kind);

@@ -15,7 +15,7 @@ pub(super) enum Phase {
         former_port: Option<u16>,
     },
     Login(Login),
-    // This variant is boxed, because a session is much larger than the others.
+    // This variant is boxed, because a session is much larger than the data of the other phases.
     Session(Box<Session>),
     Logout(Logout),
     // A client never leaves this phase. A program that needs another session makes another client.

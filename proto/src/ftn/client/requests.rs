@@ -26,7 +26,7 @@ impl Tokens {
                 if request.want.access == want.access {
                     return Err(Refusal::AlreadyDone);
                 }
-                // The new REQUEST replaces the old one, here and at the server.
+                // The new REQUEST replaces the old REQUEST, here and at the server.
                 let old = Some(request.number);
                 self.end_outstanding(old);
                 let request = self.start_request(context, name, want);
@@ -54,7 +54,7 @@ impl Tokens {
                 let request = self.start_request(context, name, want);
                 if let Some(TokenState::Held(held)) = self.by_name.get_mut(name) {
                     held.add_request(request);
-                    // An update that waited for a GRANT may now be sent, because its number is above that of the
+                    // An update that waited for a GRANT may now be sent, because its number is above the number of the
                     // upgrade.
                     if held.is_awaiting_upgrade() {
                         self.start_update(context, name);
@@ -148,8 +148,8 @@ impl Tokens {
             });
         }
         *token = TokenState::Held(held);
-        // An update that waited for this GRANT now gets a number above that of the GRANT. The server would ignore a
-        // smaller number.
+        // An update that waited for this GRANT now gets a number above the number of the GRANT. The server would ignore
+        // a smaller number.
         self.outstanding.end(msgnum);
         self.start_update(context, name);
         Ok(())

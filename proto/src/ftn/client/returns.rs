@@ -62,7 +62,7 @@ impl Tokens {
         if let Some(update) = &mut held.update {
             // The return waits, so that the program learns whether its update was applied.
             if update.number.is_some() {
-                // New data of the release replace those of an update that still waits.
+                // New data of the release replace the data of an update that still waits.
                 update.then_data = data.or(update.then_data.take());
                 update.then_return = true;
                 // The program no longer wants the token.
@@ -130,7 +130,7 @@ impl Tokens {
             return;
         };
         held.hold.data = update.data;
-        // A CATALOG then lists `u`, so that these data win over those of other sharers.
+        // A CATALOG then lists `u`, so that these data win over the data of other sharers.
         held.hold.is_updated = true;
         context.report(Event::Updated { name: name.clone() });
         if update.then_return {

@@ -54,7 +54,7 @@ impl Jitterbug {
         let before = self.stronger();
         let rank = Rank::of(id, terms);
         self.rival.note(rank, leader, self.now, period);
-        // Announcements repeat, so the node reports only the first one.
+        // Announcements repeat, so the node reports only the first announcement.
         if before.is_none() && self.stronger().is_some() {
             self.out.push_event(Event::RivalHeard {
                 token_id: id.random(),

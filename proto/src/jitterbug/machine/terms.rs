@@ -70,7 +70,7 @@ impl Jitterbug {
     pub(super) fn terms(&self, asks: bool) -> Terms {
         let own = self.options.own_lease();
         let is_leader = self.role.state() == State::Leader;
-        // A leader follows no other token, even if it did so as a waiter.
+        // A leader follows no other token, even if it followed another token as a waiter.
         let follows = self.follow_state.followed_token().filter(|_| !is_leader);
         Terms {
             lease_us: micros(own),

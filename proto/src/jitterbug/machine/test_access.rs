@@ -13,7 +13,7 @@ impl Jitterbug {
         self.token_id = id;
     }
 
-    /// Makes the node a leader with this token id. The token counts as just announced by this node.
+    /// Makes the node a leader with this token id. The node treats the token as if it had just announced it.
     pub(crate) fn lead_with(&mut self, id: TokenId) {
         self.set_token_id(id);
         self.announcements.note_sent(self.now);

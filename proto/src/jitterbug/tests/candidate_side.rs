@@ -148,7 +148,7 @@ fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
         assert_eq!(rig.fate(stream), fate);
         assert_eq!(rig.machine.counters().passes_aborted, u64::from(gives_way));
     }
-    // Here the node's own address is the larger one.
+    // Here the node's own address is the larger address.
     let mut rig = Rig::leader(5);
     rig.link(NetworkState::Up(network(200)));
     rig.add_node(2);

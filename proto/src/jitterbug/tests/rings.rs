@@ -62,7 +62,7 @@ fn thirty_nodes_have_a_round_shorter_than_renew_timeout() {
 fn two_leaders_hear_of_each_other() {
     let mut segment = Segment::new(2, Options::default());
     segment.part = vec![0, 1];
-    // Neither node knows the other one.
+    // Neither node knows the other node.
     (0..2).for_each(|at| segment.restart(at));
     segment.run(ms(5000));
     assert_eq!(segment.leader_indexes().len(), 2);

@@ -244,7 +244,7 @@ impl Diagnostics {
         let failed_offers = &mut self.problems.failed_offers;
         // A later answer does not belong to the offer: its member may have received the token in another way.
         failed_offers.retain(|offer| context.now().since(offer.since()) < context.waiter_timeout());
-        // An answer names the offered token or a later one. An earlier token of the chain comes from a heartbeat.
+        // An answer names the offered token or a later token. An earlier token of the chain comes from a heartbeat.
         let place = failed_offers.iter().position(|offer| {
             offer.to() == envelope.from
                 && token.same_chain(&offer.token())

@@ -15,7 +15,7 @@ impl Lab2 {
                 .adjust_profiles(&earlier, &self.context, &mut self.out);
             self.review_constants();
             if self.context.is_up() && !self.is_shutting_down() {
-                // The giver would take the PING for the answer to its offer, so the acknowledgement comes first.
+                // The giver would mistake the PING for the answer to its offer, so the acknowledgement comes first.
                 self.acknowledge();
                 self.broadcast(Content::Ping);
             }

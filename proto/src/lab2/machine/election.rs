@@ -114,7 +114,7 @@ impl Lab2 {
         if self.out.due(Timer::Ask).is_some_and(|at| at <= until) {
             self.schedule_question();
         }
-        // A node that must not own the token asks for the owner, but leaves the election to the others.
+        // A node that must not own the token asks for the owner, but leaves the election to the other nodes.
         if !self.may_own() {
             return self.skip_election();
         }

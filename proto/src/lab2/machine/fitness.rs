@@ -27,7 +27,7 @@ impl Lab2 {
             return;
         }
         if paused {
-            // The giver would take the PING for the answer to its offer, so the acknowledgement comes first.
+            // The giver would mistake the PING for the answer to its offer, so the acknowledgement comes first.
             self.acknowledge();
         }
         self.broadcast(Content::Ping);
@@ -50,7 +50,7 @@ impl Lab2 {
             self.known.note_stored();
         }
         if changes && fails && self.out.may_reply() {
-            // The giver would take the PING for the answer to its offer, so the acknowledgement comes first.
+            // The giver would mistake the PING for the answer to its offer, so the acknowledgement comes first.
             self.acknowledge();
         }
         if changes {

@@ -288,8 +288,8 @@ impl Lab2 {
             in_a_row,
             minted,
         });
-        // If no member can take the token from this node, the others must elect an owner. They do so only after this
-        // node has given the token up.
+        // If no member can take the token from this node, the other members must elect an owner. They elect an owner
+        // only after this node has given the token up.
         if self.record_failed_offer(offer) {
             self.become_unfit();
             return false;

@@ -193,7 +193,7 @@ impl Lab2 {
     fn adopt_address(&mut self, mac: MacAddr) {
         if let Some(old) = self.context.mac() {
             self.members.leave_address(&self.context, old);
-            // Without LEAVING, the others would wait for a member that no longer exists.
+            // Without LEAVING, the other members would wait for a member that no longer exists.
             self.broadcast(Content::LeavingOld(old));
             // The node may have given a promise under its old address. A new promise would count it twice.
             self.context.restart_clock();

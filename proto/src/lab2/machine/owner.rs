@@ -344,7 +344,7 @@ impl Lab2 {
         if let Some(tenure) = self.role.tenure() {
             let token = tenure.token();
             self.send(to, Content::TokenIsHere(token));
-            // All members take TOKEN_IS_HERE as the end of this node's request, so the node repeats WANT_TOKEN.
+            // All members treat TOKEN_IS_HERE as the end of this node's request, so the node repeats WANT_TOKEN.
             if to == MacAddr::BROADCAST && self.out.is_set(Timer::Want) {
                 self.out.set(Timer::Want, self.context.now());
             }

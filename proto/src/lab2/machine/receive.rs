@@ -98,8 +98,8 @@ impl Lab2 {
         if matches!(message, Message::WhereIsToken) {
             self.diagnostics.note_newcomer();
         }
-        // A deaf author's profile counts too. The author may be deaf because the frames of the others do not fit its
-        // MTU.
+        // A deaf author's profile counts too. The author may be deaf because the frames of the other members do not fit
+        // its MTU.
         if let Some(profile) = frame.profile {
             self.on_profile(envelope, profile);
         }

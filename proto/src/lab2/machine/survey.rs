@@ -91,7 +91,7 @@ impl Lab2 {
         self.survey.result()
     }
 
-    /// Returns the time until this node may take part in another measurement; `None` if it may do so now.
+    /// Returns the time until this node may take part in another measurement; `None` if it may take part now.
     pub fn measure_delay(&self) -> Option<Duration> {
         self.survey.measure_delay(&self.context)
     }

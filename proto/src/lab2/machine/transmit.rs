@@ -156,8 +156,8 @@ impl Lab2 {
             profile: Some(members.own_profile(context, self.flags(content, is_deaf))),
             ..*frame
         };
-        // A frame with a profile may be too long for a member with a smaller MTU. A deaf node adds the profile all the
-        // same, because the others must learn that it is deaf.
+        // A frame with a profile may be too long for a member with a smaller MTU. A deaf node adds the profile
+        // nevertheless, because the other members must learn that it is deaf.
         let mtu = if is_deaf {
             context.mtu()
         } else {

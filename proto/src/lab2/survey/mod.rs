@@ -147,7 +147,7 @@ impl Survey {
         self.result.as_ref()
     }
 
-    /// Returns the time until this node may take part in another measurement; `None` if it may do so now.
+    /// Returns the time until this node may take part in another measurement; `None` if it may take part now.
     pub(crate) fn measure_delay(&self, context: &Context) -> Option<Duration> {
         let measurement = self.measurement.as_ref()?;
         let until = measurement.ends().max(measurement.began() + MEASURE_GAP);

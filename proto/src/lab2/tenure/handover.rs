@@ -109,7 +109,8 @@ impl Tenure {
     /// later calls.
     pub(crate) fn next_token(&self, step: impl FnOnce(Token) -> u64) -> Option<Token> {
         let Token { progress, .. } = self.token;
-        // A handover needs a larger progress, and this is the largest one. Only a forged frame can cause this.
+        // A handover needs a larger progress, and this is the largest progress. Only a forged frame can cause this
+        // case.
         if progress >= PROGRESS_MAX {
             return None;
         }

@@ -250,7 +250,7 @@ fn thirty_members_know_the_host_name_of_a_new_member_within_three_heartbeats() {
     let sign_of_life_period = HEARTBEAT * 64;
     network.run(sign_of_life_period * 2);
     for number in 1..SIZE {
-        // The new member does not know the others, because its link is down.
+        // The new member does not know the other members, because its link is down.
         assert_eq!(count_namings(&network, number), newest, "n{number}");
     }
     network.link_up(newest);

@@ -85,7 +85,7 @@ fn mac_at(bytes: &[u8]) -> MacAddr {
     MacAddr(bytes[..6].try_into().expect("six bytes"))
 }
 
-/// Returns the digest of a node that is the first of these members, and hears of the others.
+/// Returns the digest of a node that is the first of these members, and that hears of the other members.
 fn digest_of(members: &[u8]) -> Digest {
     let (mut rig, _) = Rig::start(constants(), BLANK);
     rig.machine = crate::lab2::Lab2::new(constants(), BLANK);
@@ -120,7 +120,7 @@ fn node_with_locks(bytes: &[u8]) -> (Rig, Vec<u64>) {
         .map(|bytes| LockRecord::read_from_bytes(bytes).expect("a record"))
         .collect();
     let mut rig = waiter();
-    // The records do not have this hash, so the node asks for the others.
+    // The records do not have this hash, so the node asks for the missing records.
     let change = Message::Locks {
         token: token(10),
         serial: 1,
@@ -243,7 +243,7 @@ fn tokens_have_the_order_of_the_page() {
     }
 }
 
-/// The frames come from a ring with the default constants. Their digests are those of the page's tables.
+/// The frames come from a ring with the default constants. Their digests are the digests of the tables on the page.
 #[test]
 fn frames_decode_to_the_digests_of_the_page_and_encode_to_the_same_bytes() {
     let tables = vectors("members");

@@ -223,7 +223,7 @@ fn a_session_holds_and_awaits_many_tokens() {
 #[test]
 fn a_downgrade_makes_the_token_shared_when_its_request_is_sent() {
     // The server lets another client share the token at once, and crashes. Its GRANT is lost. If the next server
-    // received `x` from one client and `s` from the other, only the first would keep the token.
+    // received `x` from one client and `s` from another client, only the first client would keep the token.
     let name = name_of(2, 0);
     let mut rig = Rig::holding(&name, Exclusive, "");
     rig.update(&name, "d"); // #2

@@ -109,8 +109,8 @@ fn at_most_one_return_is_outstanding_and_later_commands_wait() {
 
 #[test]
 fn a_request_waits_for_the_confirmation_of_an_update() {
-    // If the update had the lower number and the request were granted first, the update would be confirmed without
-    // effect.
+    // If the update had a lower number than the request, and the request were granted first, the update would be
+    // confirmed without effect.
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Shared, "");
     rig.update(&name, "a"); // #2

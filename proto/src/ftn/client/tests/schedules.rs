@@ -7,7 +7,8 @@ use super::rig::*;
 fn a_late_config_of_a_servers_death_does_not_redirect_the_client() {
     let name = name_of(2, 0);
     let mut rig = Rig::live();
-    // Server 2 is DOWN (10) and comes back (13). The client first receives the later configuration.
+    // Server 2 is DOWN in the configuration 10, and comes back in the configuration 13. The client first receives the
+    // later configuration.
     rig.config_to(1, 0, 13, ALL);
     rig.config_to(1, 0, 10, [Ready, Ready, Down]);
     assert_eq!(rig.take_drops(), [DropReason::Late]);

@@ -129,7 +129,7 @@ impl Server {
         match &mut self.role {
             Role::Electing(election) => {
                 election.record_elect(server, seq, vote, arrived);
-                // The server votes at once, because the received ELECT may be the last one that it needs.
+                // The server votes at once, because the received ELECT may be the last ELECT that it needs.
                 self.vote(now);
             }
             Role::Leader(_) => {

@@ -12,7 +12,7 @@ use crate::ftn::server::knowledge::Survey;
 use crate::time::Instant;
 
 /// Maximum number of sessions to which one call sends a question.
-// The next call asks the others, so that answers are read in between.
+// The next call asks the other sessions, so that answers are read in between.
 const QUESTIONS_PER_CALL_MAX: usize = 1_024;
 
 impl Server {

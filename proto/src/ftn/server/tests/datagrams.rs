@@ -122,7 +122,7 @@ fn a_stranger_gets_one_small_config_for_one_datagram() {
         }
     }
     assert_eq!(rig.drop_count(DropReason::NoSession), 20);
-    // The stranger's messages are no sign of life of the session, and begin none.
+    // The stranger's messages are no sign of life of the session, and begin no session.
     assert_eq!(rig.snapshot().sessions.len(), 1);
 }
 

@@ -129,7 +129,7 @@ fn a_server_without_memory_acknowledges_no_tokens_and_keeps_its_own_data() {
         let name = inherited_name(nth);
         let part = (i32::try_from(nth).unwrap(), 12);
         let said = rig.transfer(2, -9, part, &[(&name, &data)]);
-        // A server acknowledges a part again that it has accepted before.
+        // A server acknowledges again a part that it has already accepted.
         assert_eq!(rig.transfer(2, -9, part, &[(&name, &data)]), said);
         acknowledged += said.len();
         assert_eq!(rig.snapshot().tokens, 1 + acknowledged);

@@ -77,8 +77,8 @@ fn another_server_moves_the_number_by_at_most_a_step_in_each_hb() {
     }
 }
 
-/// The leader starts a month beyond the clock and changes its configuration at once. Like the leader, the followers
-/// know no number.
+/// The leader starts with a number a month ahead of the clock, and changes its configuration at once. Like the leader,
+/// the followers know no number.
 #[test]
 fn the_first_numbers_of_a_new_service_are_accepted() {
     let wall = 1_800_000_000 * 1_000_000_000;

@@ -261,7 +261,7 @@ fn messages_for_another_server_are_answered_with_config() {
     assert_eq!(rig.deassign(1, 2, &name), ["CONFIG 9 RRR to nobody at k1"]);
     assert_eq!(rig.server.counters().redirected, 3);
     assert_eq!(rig.send(1, Message::Alive), NONE);
-    // The client would take a CONFIG for the confirmation of its LOGOUT.
+    // The client would mistake a CONFIG for the confirmation of its LOGOUT.
     assert_eq!(rig.send(1, Message::Logout), NONE);
 }
 
@@ -292,7 +292,7 @@ fn a_cold_leader_adopts_a_session_that_renews() {
     assert_eq!(rig.server.counters().adopted, 1);
 }
 
-/// A client with a larger known number would ignore this leader's CONFIG.
+/// A client that knows a larger configuration number would ignore this leader's CONFIG.
 #[test]
 fn a_cold_leader_does_not_adopt_a_client_that_knows_a_larger_number() {
     let mut rig = Rig::start(3, 0, Options::default(), Durable::default());

@@ -231,7 +231,7 @@ fn a_session_that_returned_a_token_to_the_former_server_does_not_hold_it() {
         rig.catalog(1, 6, (0, 1), 3, &[(&name, ReturningExclusive, "d")]);
         rig.catalog(2, 6, (0, 1), 3, &[(&name, ReturningShared, "d")]);
         assert_eq!(rig.snapshot().state, R);
-        // The other session's update was applied before, or no longer counts.
+        // The other session's update was already applied, or no longer counts.
         rig.state(9, 1, &[R; 3], 2);
         for k in [3 - named, named] {
             let name = name.clone();

@@ -108,7 +108,7 @@ impl Tokens {
         let before = (token_bytes(token), token.is_held(), token.waiting_count());
         let was_full = !token.data().is_empty();
         let result = change(token);
-        // Few tokens have a queue, so an empty one is freed.
+        // Few tokens have a queue, so an empty queue is freed.
         if token.queue.as_ref().is_some_and(|queue| queue.len() == 0) {
             let queue = token.queue.take();
             if let Some((_, backoff)) = queue.and_then(|queue| queue.revoke) {
