@@ -189,7 +189,7 @@ fn a_late_token_that_has_gone_on_is_reported() {
     assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12-n3-1 to n7"]);
     assert_eq!(late_reports(&rig), [(Some(ms(1)), Some(7))]);
     rig.stalls = Duration::ZERO;
-    // n7 does not take the token. This node mints, and first announces the minted token.
+    // n7 does not take the token. This node mints a new token, and first announces the minted token.
     let sent = rig.timeline(5 * TAKE_TIMEOUT);
     let after = |begins: &str| {
         let found = sent.iter().find(|(_, line)| line.starts_with(begins));

@@ -164,8 +164,8 @@ fn a_late_heartbeat_that_asks_for_less_does_not_shorten_a_promise() {
         rig.pass_time(HEARTBEAT);
         rig.hear_all(3, here(token(10)));
     }
-    // In a larger ring, promises last longer: 200 members answer every fourth heartbeat, and 100 members every second
-    // one.
+    // In a larger ring, promises last longer: 200 members answer every fourth heartbeat, and 100 members answer every
+    // second heartbeat.
     rig.hear_bytes(&heartbeat_with_size(3, 200), Duration::ZERO);
     let promised = promise(&rig).expect("the node is free to promise").lasts;
     assert_eq!(promised, nanos(WAITER_TIMEOUT + 3 * HEARTBEAT));
