@@ -200,7 +200,7 @@ impl Constants {
 
     /// Returns the time after an OWNER's announcement during which members may object to its token.
     pub fn objection_period(&self) -> Duration {
-        // A member that has lately heard the holder of a stronger token does not object. It relies on that holder's
+        // A member that has recently heard the holder of a stronger token does not object. It relies on that holder's
         // next heartbeat, which a handover may delay.
         self.heartbeat + 3 * self.take_timeout
     }

@@ -109,8 +109,8 @@ impl Jitterbug {
             Role::Waiter(_) | Role::Orphan(None) => {}
             Role::Orphan(Some(restore)) => {
                 let is_denied = restore.is_denied_by(id, own);
-                // With equal ids both nodes may go on in the first try, because each node takes a new id for the second
-                // try. In the second try, neither node may go on, so each node denies the other.
+                // With equal ids, both nodes may continue in the first try, because each node takes a new id for the
+                // second try. In the second try, neither node may continue, so each node denies the other.
                 if own.compare(id) == Ordering::Greater || is_denied && own.compare(id).is_eq() {
                     self.send_tr2(from, answers_with);
                 }

@@ -133,7 +133,7 @@ impl Jitterbug {
                 }
                 if matches!(why, PassFailure::TimedOut | PassFailure::Unreachable) {
                     // An unreachable candidate has cost the time of a whole pass. The next candidates must have
-                    // answered lately.
+                    // answered recently.
                     self.peers.note_unreachable(to.ip);
                     if let Some(round) = self.role.round_mut() {
                         round.note_lost_time();

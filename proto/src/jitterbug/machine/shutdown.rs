@@ -32,7 +32,7 @@ impl Jitterbug {
             }
         }
         match self.role {
-            // A leader goes on with the new address, unless a candidate may have its token.
+            // A leader continues with the new address, unless a candidate may have its token.
             Role::Leader(_) if net.is_some() => self.break_pass(),
             // A waiter has asked no question, so no answer depends on the old address.
             Role::Waiter(_) if net.is_some() => {}

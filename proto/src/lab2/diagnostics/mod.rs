@@ -90,7 +90,7 @@ fn note_statement(
 ) -> bool {
     let place = all.iter().position(|statement| statement.mac == mac);
     if !is_so {
-        // The end is news only if the beginning was reported.
+        // The end is reported only if the beginning was reported.
         return place.is_some_and(|at| all.swap_remove(at).reported);
     }
     let at = place.unwrap_or_else(|| {

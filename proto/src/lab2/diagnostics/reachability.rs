@@ -237,7 +237,8 @@ impl Diagnostics {
         });
         self.reachability.small_mtu = small_mtu;
         match (before, small_mtu) {
-            // A different member or MTU is news: a reported machine must not hide the next machine with a small MTU.
+            // A different member or MTU is reported too, because a reported machine must not hide the next machine with
+            // a small MTU.
             (before, Some(trouble)) if before != small_mtu => report(out, trouble, false),
             (Some(trouble), None) => report(out, trouble, true),
             _ => {}

@@ -133,8 +133,8 @@ impl Diagnostics {
         let attends = silence_reports.running_since.max(context.up_since());
         let knows = context.is_up() && attends.is_some_and(|at| now.since(at) >= silence);
         silence_reports.alive = silence_reports.alive.max(now.before(silence));
-        // The removed entries are members that this node has heard in the meantime, or that have left or were
-        // forgotten.
+        // The removed entries are members that this node has heard in the meantime, members that have left, and members
+        // that were forgotten.
         silence_reports
             .reported
             .retain(|&mac| is_only_named(members, mac));

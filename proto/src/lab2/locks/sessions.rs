@@ -50,7 +50,7 @@ pub(super) struct Session {
     pub(super) granted: Option<Token>,
     /// The time from which the lease counts.
     pub(super) lease_from: Instant,
-    /// Whether the lock is lost. The session goes on until its program has ended, or until the lease ends.
+    /// Whether the lock is lost. The session continues until its program has ended, or until the lease ends.
     is_lost: bool,
 }
 

@@ -17,7 +17,7 @@ use crate::time::nanos;
 impl Locks {
     /// Returns what this node announces in the trailer of a frame. Returns `None` if it must not announce its table.
     pub(crate) fn standing(&self, locks: &LocksContext<'_>, kind: Kind) -> Option<LocksStanding> {
-        // A giver may have had no reason to look at its duty yet.
+        // A giver may not have looked at its duty yet, because it had no reason.
         let duty = self.duty.as_ref();
         let duty = duty.filter(|it| locks.tenure.held == Some(it.token()) && it.asks().is_none());
         // An offer agrees to no table. A taker that has just started needs the locks of lower grades.

@@ -44,8 +44,8 @@ impl Lab2 {
     /// OWNER leaves this to the OWNER.
     pub(super) fn fit_data(&mut self) {
         if self.state() == State::Owner && self.drop_long_data() {
-            // The heartbeat leaves at the next timeout, because the frame with the smaller MTU may have had its two
-            // answers.
+            // The heartbeat leaves at the next timeout, because the received frame with the smaller MTU may already
+            // have caused its two answers.
             self.out.set(Timer::Heartbeat, self.context.now());
         }
     }

@@ -299,8 +299,8 @@ impl Lab2 {
                 self.schedule_question();
             }
         }
-        // The announcement leaves at a timeout that is due at once, because the current frame may have had its two
-        // answers.
+        // The announcement leaves at a timeout that is due at once, because the current frame may already have caused
+        // its two answers.
         self.out.set(Timer::Store, self.context.now());
     }
 }

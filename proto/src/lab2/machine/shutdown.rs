@@ -56,7 +56,8 @@ impl Lab2 {
     pub(super) fn leave(&mut self) {
         if self.shutdown == Shutdown::Wanted {
             if !self.out.may_reply() {
-                // The current frame has had its two answers, so LEAVING waits for a timeout that is due at once.
+                // The current frame has already caused its two answers, so LEAVING waits for a timeout that is due at
+                // once.
                 let again = if self.state() == State::Owner {
                     Timer::Handover
                 } else {

@@ -23,7 +23,7 @@ impl Members {
     /// Whether this node announces that it is deaf, because no frame arrived during
     /// [`deaf_after`](Context::deaf_after).
     pub(crate) fn is_deaf(&self, context: &Context) -> bool {
-        // Without a link this node cannot send the announcement.
+        // While the link is down, this node cannot send the announcement.
         context.is_up() && self.hearing.deaf
     }
 

@@ -36,7 +36,7 @@ impl Members {
         let behind = self.table.rank(context.me()).saturating_sub(FOLLOWERS_MAX);
         let members = u32::try_from(self.len()).unwrap_or(u32::MAX);
         let behind = u32::try_from(behind).unwrap_or(u32::MAX);
-        // All members must have had their turn within a quarter of HEART_BEAT_PERIOD.
+        // All members must get their turn within a quarter of HEART_BEAT_PERIOD.
         let slot = Self::speaking_delay_max(context) / members.max(1);
         slot.min(context.constants().heartbeat / 100) * behind
     }
@@ -46,8 +46,8 @@ impl Members {
     pub(crate) fn counts_as_follower(&mut self, context: &Context, mac: MacAddr) -> bool {
         let now = context.now();
         let since = now.before(self.silent_after(context));
-        // A table may name hundreds of dead members. If they counted for long, all followers might be dead, and no
-        // member would answer.
+        // A table may name hundreds of dead members. If these members counted for a long time, all followers might be
+        // dead, and no member would answer.
         let named_since = now.before(context.waiter_timeout() * HEARSAY_TIMEOUTS);
         let table = &mut self.table;
         let places = table.places_between(mac, context.me());

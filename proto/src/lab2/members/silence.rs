@@ -168,8 +168,8 @@ impl Members {
         let last = *self.silence.last_sweep.get_or_insert(now);
         let rested = now.since(last) >= self.sign_of_life_period(context);
         if rested && context.constants().forget.is_some() {
-            // The timer delays the search. A received frame may have caused this heartbeat, and then it already has all
-            // its answers.
+            // The timer delays the search. A received frame may have caused this heartbeat, and then this frame has
+            // already caused all its answers.
             out.set(Timer::Members, now);
         }
         self.schedule_forget(context, out);

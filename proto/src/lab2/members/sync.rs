@@ -47,8 +47,8 @@ impl Members {
         author
     }
 
-    /// If a new member has sent a broadcast, answers the broadcast with PING. If the broadcast has already got its two
-    /// answers, this node sends PING after a later broadcast of the member.
+    /// If a new member has sent a broadcast, answers the broadcast with PING. If the broadcast has already caused its
+    /// two answers, this node sends PING after a later broadcast of the member.
     pub(crate) fn greet(&mut self, context: &Context, out: &mut Output, envelope: Envelope) {
         if !envelope.broadcast || !out.may_reply() {
             return;

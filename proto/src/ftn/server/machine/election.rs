@@ -141,7 +141,8 @@ impl Server {
             Role::Follower(following) => {
                 let leader = following.leader();
                 let heard = following.has_heard(now.monotonic, self.options.server_timeout);
-                // A follower answers only if it has news. Otherwise two followers would answer each other without end.
+                // A follower answers only if it has new information. Otherwise, two followers would answer each other
+                // indefinitely.
                 let is_news = usize::try_from(vote) != Ok(leader) || seq < self.view.seq();
                 if heard && is_news && self.allow_answer(now.monotonic, server) {
                     let seq = self.elect_seq(now.monotonic);
