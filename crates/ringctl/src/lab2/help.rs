@@ -160,7 +160,7 @@ pub(crate) const LOCK_CODES: &str = concat!(
     "  read -r token <&9 || exit\n",
     "  ...\n",
     "  exec 9<&-\n",
-    "When the lock is lost, a read from file descriptor 9 returns the end of the file."
+    "When the lock is lost, reads from descriptor 9 return the end of the file."
 );
 
 pub(crate) const PAUSE: &str = concat!(
