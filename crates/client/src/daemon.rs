@@ -20,14 +20,14 @@ use thiserror::Error;
 
 use crate::lines::Lines;
 
-/// Maximum time in which a daemon must accept a connection. The same limit applies to waiting for each message of the
-/// daemon.
+/// Maximum time for which a client waits until a daemon accepts its connection. A client waits at most the same time
+/// for each message of the daemon.
 pub const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The reason why no request can be sent to a daemon.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// The socket does not accept a connection.
+    /// No connection to the socket is possible.
     #[error("cannot reach ringd at {}: {reason}", path.display())]
     Unreachable {
         /// The socket.
@@ -44,14 +44,15 @@ pub enum ConnectError {
     Stranger {
         /// The socket.
         path: PathBuf,
-        /// The listener's user.
+        /// The user of the process that listens at the socket.
         uid: u32,
-        /// The user who runs the service of the socket.
+        /// The user who should run the daemon of this socket.
         service: String,
     },
 }
 
-/// Connects to the daemon at `path`. The listener's user must be trusted. Reads from the connection have no time limit.
+/// Connects to the daemon at `path`. Fails unless the process that listens there belongs to a trusted user. Reads from
+/// the connection have no time limit.
 ///
 /// # Errors
 /// Fails if the daemon cannot be reached or trusted.
@@ -92,15 +93,16 @@ pub fn connect_untrusted(path: &Path) -> io::Result<UnixStream> {
 
 const LAB2_USER: &str = "ringd";
 
-/// Returns the user id of the listener, or `None` if this user is trusted at this socket.
+/// Returns `None` if the user of the listening process is trusted at this socket. Otherwise returns the id of this
+/// user.
 fn untrusted_user(stream: &UnixStream, socket: &Path) -> io::Result<Option<u32>> {
     let uid = getsockopt(stream, PeerCredentials)?.uid();
     Ok((!is_trusted(uid, socket)).then_some(uid))
 }
 
-/// Returns the name of the user who runs the service of this socket. If the socket's directory is in `/run`, the user
-/// and this directory have the same name, because only root can create directories in `/run`. Any other socket belongs
-/// to the service of Lab2.
+/// Returns the name of the user who should run the daemon of this socket. For a socket in a directory of `/run`, this
+/// is the name of the directory. This is safe, because only root can create directories in `/run`. For any other
+/// socket, this is the user of the Lab2 daemon.
 fn service_user(socket: &Path) -> &str {
     system_directory(socket)
         .and_then(Path::file_name)
@@ -116,8 +118,8 @@ fn system_directory(socket: &Path) -> Option<&Path> {
     is_system_directory.then_some(directory)
 }
 
-/// Whether a user is trusted at a socket. The trusted users are root, the caller, the owner of the socket's directory,
-/// and the service's user.
+/// Whether a user is trusted at a socket. The trusted users are root, the user of this process, the owner of the
+/// socket's directory, and the user of the system's daemon.
 fn is_trusted(uid: u32, socket: &Path) -> bool {
     let directory = system_directory(socket).unwrap_or(Path::new(CONTROL_DIR));
     let owns_sockets = || fs::metadata(directory).is_ok_and(|found| found.uid() == uid);

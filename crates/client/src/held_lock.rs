@@ -1,8 +1,8 @@
-//! A lock from the view of its holder: the holder requests the lock, and learns of the grant, of renewals, and of the
-//! loss.
+//! The holder's side of a lock. The holder requests the lock. Then it gets messages about the grant, the renewals and
+//! the loss of the lock.
 //!
-//! The granter is a daemon, or a different process that grants locks over a pair of sockets. In both cases the granter
-//! sends the replies of `docs/reference/control.md` over [`Lines`].
+//! The granter is the process that grants the lock: a daemon, or a process that grants locks over a pair of sockets. In
+//! both cases the granter sends the replies of `docs/reference/control.md` over [`Lines`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::lease::{Lease, Margins};
 use crate::lines::Lines;
 
-/// Maximum time for the confirmation of a release.
+/// Maximum time to wait for the granter's confirmation of a release.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A message of the granter about the lock.
@@ -28,7 +28,7 @@ pub enum LockMessage {
     Refused(Refusal),
     /// The request for the lock failed: the reason, as a sentence.
     Error(String),
-    /// The lease lasts longer.
+    /// The granter has extended the lease.
     Renewed,
     /// The lock is lost. The holder must end its work before the lease ends.
     Lost(Loss),
@@ -45,8 +45,8 @@ pub struct HeldLock {
     answer_deadline: Option<Instant>,
     margins: Margins,
     lease: Option<Lease>,
-    /// The clocks of the granter and of this process. The clocks are `None` if the granter did not send its clock,
-    /// because times then need no conversion.
+    /// The clocks of the granter and of this process. `None` if the granter did not send its clock. Then times need no
+    /// conversion.
     clocks: Option<(BootClock, BootClock)>,
 }
 
@@ -58,8 +58,8 @@ impl HeldLock {
         answer_deadline: Option<Instant>,
         margins: Margins,
     ) -> Self {
-        // A daemon without room for another client answers before it reads the request. So ignore this error, and use
-        // the answer.
+        // A daemon that cannot serve another client sends an error before it reads the request, and closes the
+        // connection. So ignore a failure to send, and read the daemon's message.
         let _ = lines.send(request);
         Self {
             lines,
@@ -81,24 +81,24 @@ impl HeldLock {
         }
     }
 
-    /// Returns the lease, after the lock was granted.
+    /// Returns the lease. Returns `None` before the grant.
     pub const fn lease(&self) -> Option<Lease> {
         self.lease
     }
 
-    /// Returns the time at which the caller must check the lock, if no message arrives before. After the grant, this is
-    /// the time at which the work gets its warning. Before the grant, this is the deadline for the answer.
+    /// Returns the time until which the caller may wait for the next message. After the grant, this is the time at
+    /// which the work must be warned. Before the grant, this is the deadline for the answer.
     pub fn deadline(&self) -> Option<Instant> {
         self.lease
             .map_or(self.answer_deadline, |lease| Some(lease.warn_at()))
     }
 
-    /// Whether the time for the warning has come, because no message that was read has renewed the lease.
+    /// Whether the work must be warned, because the messages that were read have not renewed the lease in time.
     pub fn is_overdue(&self, now: Instant) -> bool {
         self.lease.is_some_and(|lease| now >= lease.warn_at())
     }
 
-    /// Whether the deadline for the first answer has passed and the granter has not answered.
+    /// Whether the granter has not answered the request for the lock before the deadline.
     pub fn is_unanswered(&self, now: Instant) -> bool {
         self.lease.is_none() && self.answer_deadline.is_some_and(|by| now >= by)
     }
@@ -162,7 +162,7 @@ impl HeldLock {
         None
     }
 
-    /// Sends a further request of the holder, with descriptors.
+    /// Sends a further request, together with descriptors.
     ///
     /// # Errors
     /// Fails if the granter closed the connection, or if there are too many descriptors.
@@ -174,9 +174,9 @@ impl HeldLock {
         self.lines.send_with(request, descriptors)
     }
 
-    /// Releases the lock, and waits up to a second for the confirmation. When the release is confirmed, the lock is
-    /// free for the next request. If `report` is given, sends the report before the release. Also sends the exit code
-    /// of the lock's command. A missing confirmation does no harm, because the work is already over.
+    /// Releases the lock, and waits up to a second for the confirmation. After the confirmation, another program can
+    /// get the lock. If `report` is given, sends it before the release. The release also contains `exit`, the exit code
+    /// of the lock's command. A missing confirmation is not an error, because the work is already over.
     ///
     /// # Errors
     /// Fails only if a basic system call fails.
@@ -197,12 +197,12 @@ impl HeldLock {
     }
 }
 
-/// Returns the clocks of the granter and of this process. Returns `None` if the granter sent no clock, and this
-/// process's clock has no offset.
+/// Returns the clocks of the granter and of this process. Returns `None` if the granter sent no clock and the clock of
+/// this process has no offset.
 ///
 /// # Errors
-/// If the clocks cannot be compared, the end of the lease is unknown. If the clocks cannot be compared, returns a
-/// sentence with the reason.
+/// Fails if the clocks cannot be compared. Then the end of the lease is unknown. The error is a sentence with the
+/// reason.
 fn compare_clocks(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootClock)>, String> {
     let unknown = |why: &str| {
         format!(
@@ -301,7 +301,7 @@ mod tests {
         let message = deliver(&mut lock, &mut granter, &renewal);
         assert!(matches!(message, Some(LockMessage::Renewed)));
         assert!(lock.deadline() > Some(until));
-        // An error after the grant does not answer the request for the lock. A loss shortens the lease.
+        // After the grant, an error does not concern the request for the lock.
         let error = Reply::Error("no such thing".to_owned());
         let message = deliver(&mut lock, &mut granter, &error);
         assert!(matches!(message, Some(LockMessage::Failed(_))));
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn a_lease_of_another_time_namespace_is_converted() {
         let (mut lock, mut granter) = requested_lock(None);
-        // Both times mean the same moment: one by the granter's clock, the other by this process's clock.
+        // Both values are the same moment: `theirs` on the granter's clock, and `own` on the clock of this process.
         let (theirs, own) = (later(1060), later(60));
         let ahead = 1_000_000_000_000;
         let message = deliver(

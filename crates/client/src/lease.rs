@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_proto::time::Instant;
 use serde::{Deserialize, Serialize};
 
-/// The reason of a loss when the lease was not renewed in time.
+/// The reason that a program gets if it loses a lock because the lease was not renewed in time.
 pub const OVERDUE_TEXT: &str =
     "ringd did not renew the lease in time: ringd is stopped or cannot be reached";
 
@@ -18,7 +18,8 @@ pub struct Margin {
 }
 
 impl Margin {
-    /// Creates a margin that is a share of the lease's length: with the divisor 4 a quarter.
+    /// Creates a margin that is a fraction of the lease's length. With the divisor 4, the margin is a quarter of the
+    /// lease.
     pub const fn share(divisor: u32, max: Duration) -> Self {
         Self { divisor, max }
     }
@@ -38,17 +39,18 @@ impl Margin {
     }
 }
 
-/// The margins at the end of a lease. A program must not work during the margins. The lengths of the margins depend on
-/// two values: the granter's time between two renewals, and the precision of the lease's known end.
+/// The margins at the end of a lease. A program must not work during the margins. The right lengths depend on the
+/// granter's time between two renewals, and on the precision with which the program knows the end of the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Margins {
-    /// If the lease is not renewed, the work gets SIGTERM this long before the end of the lease.
+    /// The time from the warning to the end of the lease. The warning is SIGTERM, which the work gets if the lease is
+    /// not renewed.
     pub warning: Margin,
-    /// The work is killed this long before the end of the lease, so that all its processes have ended at that time.
+    /// The time from the kill to the end of the lease. Within this time, all processes of the work end.
     pub kill: Margin,
 }
 
-/// The time until which the lock is safe, on CLOCK_BOOTTIME.
+/// The time until which the lock is safe, on CLOCK_BOOTTIME, and the margins before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     until: Instant,
@@ -66,7 +68,7 @@ impl Lease {
         }
     }
 
-    /// Extends the lease to `until`; never shortens it.
+    /// Extends the lease to `until`. If `until` is earlier than the present end, does nothing.
     pub fn renew(&mut self, until: Instant, now: Instant) {
         if until > self.until {
             *self = Self::new(until, now, self.margins);
@@ -85,8 +87,8 @@ impl Lease {
         self.margins
     }
 
-    /// Returns the time in the middle between the latest kill of the work and the end of the lease. If nothing has
-    /// killed the work before this time, other processes still have the second half of the margin.
+    /// Returns the middle of the kill margin. If the work was not killed at the beginning of this margin, another
+    /// process still has the second half of the margin to kill it.
     pub fn middle_of_kill_margin(&self) -> Instant {
         self.until
             .before(self.margins.kill.before_end(self.length) / 2)
@@ -97,7 +99,7 @@ impl Lease {
         self.until
     }
 
-    /// Whether the lease has ended, so that others may get the lock.
+    /// Whether the lease has ended, so that another program may get the lock.
     pub fn is_over(&self, now: Instant) -> bool {
         self.until <= now
     }
@@ -138,9 +140,9 @@ mod tests {
     #[test]
     fn work_is_warned_and_killed_in_time_before_the_end() {
         for (until, learned, terminated, killed) in [
-            // An eighth of the length before the end.
+            // The warning comes an eighth of the lease's length before the end.
             (1800, 1000, 1600, 1700),
-            // Not more than the margin's maximum, a second.
+            // The margin is at most a second.
             (101_000, 1000, 98_000, 100_000),
             // A long lease allows the whole grace time.
             (101_000, 1000, 1000, 6000),

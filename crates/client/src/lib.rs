@@ -24,11 +24,11 @@
 //! # }
 //! ```
 //!
-//! **A lock is a lease.** The daemon or the servers renew the lease as long as they can. Before the lease ends, on
-//! `CLOCK_BOOTTIME`, the daemon or the servers grant the lock to no other program. When the lease has ended, a program
-//! must count its lock as lost, even if the program was stopped or cut off. No lock can stop a process that wakes up
-//! later and continues as if it still held the lock. Only the resource can refuse the writes of a process that wakes up
-//! late, by the [fencing token](lock::Lock::fencing).
+//! **A lock is a lease.** The daemon or the servers renew the lease as long as they can. Until the lease ends on
+//! `CLOCK_BOOTTIME`, they grant the lock to no other program. After the end of the lease, the program must count its
+//! lock as lost, even if it was stalled or cut off. No lock service can stop a process that was stalled, and then
+//! continues as if it still held the lock. Only the resource can refuse the writes of such a process, by the [fencing
+//! token](lock::Lock::fencing).
 //!
 //! Two examples are complete programs: `examples/lock.rs` and `examples/token.rs`.
 

@@ -28,7 +28,7 @@ pub struct Lines {
     stream: UnixStream,
     /// The received bytes that the program has not taken.
     bytes: Vec<u8>,
-    /// The number of bytes at the beginning of `bytes` that were already searched. They contain no newline.
+    /// The number of bytes at the beginning of `bytes` that are known to contain no newline.
     searched: usize,
     line_max: usize,
     ended: bool,
@@ -75,7 +75,7 @@ impl Lines {
         self.stream.write_all(&line[sent..])
     }
 
-    /// Reads available bytes. If no bytes are available, waits for bytes. If reading fails, the connection counts as
+    /// Reads available bytes. If no bytes are available, waits for bytes. If the read fails, the connection counts as
     /// ended.
     pub fn fill(&mut self) {
         let mut part = [0; READ_SIZE];

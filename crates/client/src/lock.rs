@@ -1,5 +1,5 @@
-//! A lock: this program holds the token of a ring. The lock has the same rules as the lock of a command under `ringctl
-//! run` (`docs/reference/control.md`).
+//! A lock on the token of a ring. This lock and the lock of a command under `ringctl run` have the same rules
+//! (`docs/reference/control.md`).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,7 +22,7 @@ pub use ring_control::lab2::Grade;
 /// is as long as four heartbeats.
 pub const MARGINS: Margins = Margins {
     warning: Margin::share(4, Duration::MAX),
-    // The kernel needs at most this time for a SIGKILL.
+    // After SIGKILL, the kernel needs at most this time to end the processes.
     kill: Margin::share(8, Duration::from_secs(1)),
 };
 
@@ -56,11 +56,10 @@ pub enum LockError {
 pub struct LockOptions {
     /// The label that `ringctl status` shows: at most [`LABEL_LEN_MAX`](ring_control::LABEL_LEN_MAX) bytes.
     pub label: String,
-    /// Maximum time to wait for the lock; `None` means no limit. With zero, the request succeeds only if no program of
-    /// this machine uses the token.
+    /// Maximum time to wait for the lock; `None` means no limit. With a maximum of zero, the request succeeds only if
+    /// no program of this machine uses the token.
     pub wait: Option<Duration>,
-    /// Maximum time to hold the lock. The limit is `None` if the program sets no limit; the ring may still have a
-    /// limit.
+    /// Maximum time to hold the lock. `None` if the program sets no limit. The ring may have a limit too.
     pub max_hold: Option<Duration>,
     /// The grade that the lock must have while it is held (`docs/explanation/guarantees.md`).
     pub require: Option<Grade>,
@@ -77,19 +76,18 @@ pub enum Wake {
     TimedOut,
 }
 
-/// A lock on the ring's token. Dropping the value releases the lock. [`release`](Self::release) also waits until other
-/// programs can get the lock.
+/// A lock on the ring's token. Dropping this value releases the lock, and does not wait for the confirmation.
+/// [`release`](Self::release) also waits for the confirmation.
 ///
-/// The holder must call [`wait`](Self::wait) repeatedly, because only [`wait`](Self::wait) reads the messages about
-/// renewals and about the loss of the lock. Work is safe as long as [`remaining`](Self::remaining) returns a time above
-/// zero.
+/// The holder must call [`wait`](Self::wait) repeatedly, because only this method reads the messages about the renewals
+/// and the loss of the lock. Work is safe while [`remaining`](Self::remaining) returns more than zero.
 #[derive(Debug)]
 pub struct Lock {
     held: HeldLock,
     grant: Grant,
 }
 
-/// Returns the path of the control socket of the ring on an interface.
+/// Returns the path at which the daemon of the ring on this interface has its control socket.
 pub fn socket_path(interface: &str) -> PathBuf {
     NodeName::new(interface).socket_path(Path::new(CONTROL_DIR))
 }
@@ -125,13 +123,13 @@ impl Lock {
         }
     }
 
-    /// Returns the fencing token. A resource that knows this token refuses writes with all older tokens
+    /// Returns the fencing token. After a resource has seen this token, it refuses writes with older tokens
     /// (`docs/explanation/why-fencing.md`).
     pub fn fencing(&self) -> &str {
         &self.grant.fencing
     }
 
-    /// Returns the time for which work under the lock is safe, even if the lease is not renewed again.
+    /// Returns the time from now until the end of the lease. During this time, work under the lock is safe.
     pub fn remaining(&self) -> Duration {
         let end = self
             .held

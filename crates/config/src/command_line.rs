@@ -1,4 +1,4 @@
-//! The command line of a process, completed by the file.
+//! The command line of a process. The configuration file supplies options that the command line does not contain.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::settings::{Setting, is_typed, settings};
 /// The reason why a process has no valid options.
 #[derive(Debug, Error)]
 pub enum Failure {
-    /// The command line is wrong, or requests help.
+    /// The command line is wrong, or it requests the help text.
     #[error("{0}")]
     CommandLine(Box<clap::Error>),
     /// The file cannot be used.
@@ -25,7 +25,7 @@ pub enum Failure {
     File(ConfigError),
 }
 
-/// A command line, and the section of the file that completes it.
+/// A command line, and the section of the file with further options.
 #[derive(Debug, Clone)]
 pub struct CommandLine {
     command: fn() -> Command,
@@ -105,9 +105,10 @@ fn innermost(mut read: ArgMatches) -> ArgMatches {
 /// The options that differ between two readings of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The options whose new values are in force, with the new and the old value: `ring-size 5 (was 3)`.
+    /// The options whose new values are already in force. Each text contains the new and the old value: `ring-size 5
+    /// (was 3)`.
     pub adopted: Vec<String>,
-    /// The options whose new values need a restart of the daemon, with the new and the old value.
+    /// The options whose new values need a restart of the daemon. Each text contains the new and the old value.
     pub pending: Vec<String>,
 }
 
@@ -142,7 +143,7 @@ impl<O: FromArgMatches> Configured<O> {
         }
     }
 
-    /// Reads the file again, and completes the same command line.
+    /// Reads the file again, and returns the options from the file and the same command line.
     ///
     /// # Errors
     /// Fails if the file cannot be used.
@@ -150,8 +151,8 @@ impl<O: FromArgMatches> Configured<O> {
         self.command_line.configure()
     }
 
-    /// Takes over the values of the `adjustable` options of `new`, and `options` with these values. Keeps the values of
-    /// all other options.
+    /// Takes the new values of the `adjustable` options from `new`, and keeps the values of all other options.
+    /// `options` are the parsed options with the resulting values.
     pub fn adopt(&mut self, new: Self, adjustable: &[&str], options: O) -> Changes {
         debug_assert!(
             adjustable

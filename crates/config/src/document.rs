@@ -8,7 +8,7 @@ use crate::key::{meant_key, nearest, words};
 use crate::position::{Lines, Problem};
 use crate::section::{SECTION_NAMES, Section};
 
-/// The maximum number of problems that a reader reports. Nobody reads more.
+/// The maximum number of problems that a reader reports. A longer list would not help an operator.
 const PROBLEMS_MAX: usize = 100;
 
 /// A value of the file.
@@ -16,7 +16,7 @@ const PROBLEMS_MAX: usize = 100;
 pub(crate) struct FileValue {
     /// The clap id of the option.
     pub(crate) id: String,
-    /// The words of the command line with the same meaning.
+    /// The words with which a command line would set this value.
     pub(crate) words: Vec<String>,
     /// The line of the value.
     pub(crate) line: usize,
@@ -32,7 +32,7 @@ pub(crate) struct SectionValues {
 }
 
 impl SectionValues {
-    /// Returns the values for the node that selects this subsection. Each option occurs at most once.
+    /// Returns the values for a node. `selected` is the name of the node's subsection. Each option occurs at most once.
     pub(crate) fn of_node(&self, selected: Option<&str>) -> Vec<FileValue> {
         let own = self
             .subsections
@@ -48,7 +48,7 @@ impl SectionValues {
 /// Reads a section of a file's `text`.
 ///
 /// # Errors
-/// Returns all problems of the section, and all problems that concern the whole file.
+/// Fails if the text has problems. Returns all problems of this section, and all problems that concern the whole file.
 pub(crate) fn read(text: &str, section: &Section) -> Result<SectionValues, Vec<Problem>> {
     let lines = Lines::of(text);
     let (document, errors) = DeTable::parse_recoverable(text);
@@ -142,7 +142,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a value, or notes the problem of the value.
+    /// Reads a value. If the value has a problem, adds the problem to the list.
     fn read_value(
         &mut self,
         heading: &str,

@@ -17,7 +17,7 @@ use crate::section::Section;
 /// The maximum length of a file, in bytes. A daemon reads the file in its loop.
 const LEN_MAX: u64 = 1 << 16;
 
-/// The error of a file that a program cannot use.
+/// The reason why a program cannot use a file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -29,7 +29,7 @@ pub enum ConfigError {
         /// The error of the system call.
         source: io::Error,
     },
-    /// The file contains bytes that are no text.
+    /// The file is not a text in UTF-8.
     #[error("cannot read the configuration file {}: it is not UTF-8; save it as UTF-8", path.display())]
     NotText {
         /// The path of the file.
@@ -97,7 +97,7 @@ pub struct ConfigFile {
 pub struct Checked {
     /// The mistakes.
     pub mistakes: Vec<String>,
-    /// Values that cannot work on an interface without a subsection. There may be no such interface.
+    /// Problems that only an interface without a subsection would have. The machine may have no such interface.
     pub notes: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ impl ConfigFile {
         Self::open_if(path, find_changeable_part)
     }
 
-    /// Reads the file as [`open`](Self::open) does, but also a file that other users can change.
+    /// Reads the file as [`open`](Self::open) does, but accepts a file that other users can change.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -154,7 +154,7 @@ impl ConfigFile {
             });
         }
         let mut bytes = Vec::new();
-        // The length of some files is not known before their end.
+        // The metadata do not contain the true length of every file.
         let mut file = file.take(LEN_MAX + 1);
         file.read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > LEN_MAX {
@@ -173,7 +173,8 @@ impl ConfigFile {
     }
 
     /// Checks a section. Calls `check` for each node of the section, with the words of the command line that set the
-    /// options of the node. The name of the node is `None` if the section has no subsections.
+    /// options of the node. `check` also gets the name of the node. This name is `None` if the section has no
+    /// subsections.
     pub fn check(
         &self,
         section: &Section,
@@ -201,7 +202,7 @@ impl ConfigFile {
         let names = values.subsections.iter().map(|(name, _)| Some(&**name));
         let of_names: Vec<_> = names.filter_map(&mut problem).collect();
         let of_all: Vec<_> = problem(None).into_iter().collect();
-        // A machine may have only the interfaces with subsections.
+        // Perhaps all interfaces of the machine have subsections.
         if values.subsections.is_empty() {
             Checked {
                 mistakes: of_all,
@@ -215,7 +216,7 @@ impl ConfigFile {
         }
     }
 
-    /// Returns the values for the node that selects this subsection.
+    /// Returns the values for the node with the subsection `selected`.
     pub(crate) fn values(
         &self,
         section: &Section,

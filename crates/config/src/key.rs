@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, Command};
 use strsim::jaro_winkler;
 use toml::de::DeValue;
 
-/// The similarity from which a key counts as a misspelling of another key.
+/// The minimum similarity of two keys if one of them counts as a misspelling of the other.
 const SIMILARITY_MIN: f64 = 0.7;
 
 /// Returns the name of the most similar candidate, if one is similar.
@@ -24,7 +24,8 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the key for which users may have taken `name`: the key of an option with this alias, or a similar key.
+/// Returns the key that a user may have meant with the unknown key `name`. This is the key of an option with the alias
+/// `name`, or a similar key.
 pub(crate) fn meant_key<'a>(name: &str, options: &'a [Arg]) -> Option<&'a str> {
     let with_alias = options.iter().find(|option| {
         let aliases = option.get_all_aliases().unwrap_or_default();
@@ -61,7 +62,7 @@ pub(crate) fn words(option: &Arg, key: &str, value: &DeValue<'_>) -> Result<Vec<
     Ok(words)
 }
 
-/// Returns the text of a value, as the command line would contain it.
+/// Returns the text of a value in the form in which a command line would contain it.
 fn text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.clone().into_owned()),

@@ -12,10 +12,11 @@ pub(crate) const SECTION_NAMES: [&str; 4] = ["ring", "ftn", "jitterbug", "board"
 pub struct Section {
     /// The name of the section.
     pub name: &'static str,
-    /// The clap id of the argument that selects a subsection, as `interface` selects `[ring.eth0]`. The value of a
-    /// subsection has priority over the value of the section. `None` if the section has no subsections.
+    /// The clap id of the argument that selects a subsection. For example, the argument `interface` selects
+    /// `[ring.eth0]`. A value in a subsection has priority over a value in the section. `None` if the section has no
+    /// subsections.
     pub selector: Option<&'static str>,
-    /// Options that the file cannot contain, because they request an action.
+    /// Options that the file cannot contain, because they request an action instead of setting a value.
     pub actions: &'static [&'static str],
     /// Function that declares the options.
     pub command: fn() -> Command,

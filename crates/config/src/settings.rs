@@ -18,7 +18,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Returns the name, the value of `new`, and the present value: `ring-size 5 (was 3)`.
+    /// Returns a text about a change of this setting to `new`: `ring-size 5 (was 3)`.
     pub(crate) fn change_to(&self, new: &Self) -> String {
         let text = |it: &Self| {
             it.status

@@ -1,4 +1,4 @@
-//! The options of a daemon, with the source of each value.
+//! The options of a daemon. Each value has a source: the default, the configuration file or the command line.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct OptionStatus {
     pub value: Option<String>,
     /// The source of the value.
     pub source: OptionSource,
-    /// The line of the file; absent if the value is not in the file.
+    /// The number of the value's line in the file. Absent if the value does not come from the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
 }

@@ -16,13 +16,15 @@ pub struct Snapshot {
 /// The keys that every event has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventHead {
-    /// The event's number. Each event has the next number. Routine events count too.
+    /// The event's number. The numbers of successive events grow by 1. Routine events have numbers too, even if the
+    /// client does not watch them.
     pub number: u64,
     /// The time in milliseconds since 1970.
     pub time_ms: u64,
     /// The event's name in `snake_case`.
     pub event: String,
-    /// The event as a sentence for people. If the text is absent, the reader builds a sentence from the system's keys.
+    /// The event as a sentence for people. If the text is absent, the client builds a sentence from the keys of the
+    /// system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -34,8 +36,7 @@ pub struct EventHead {
 pub struct EventMessage(RawJson);
 
 impl EventMessage {
-    /// Creates an event. `own` is an object with the keys of the system. The object must not contain the keys of
-    /// `head`.
+    /// Creates an event. `own` is an object with the keys of the system. It must not contain the keys of [`EventHead`].
     pub fn new(head: &EventHead, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
         struct Combined<'a, T> {

@@ -18,8 +18,7 @@ pub enum FramingError {
     Json(#[from] serde_json::Error),
 }
 
-/// A buffer that collects bytes and returns lines. The buffer holds at most `MAX` bytes, so a line can have at most
-/// `MAX` bytes.
+/// A buffer that splits received bytes into lines. It holds at most `MAX` bytes, so no line is longer than `MAX` bytes.
 #[derive(Debug)]
 pub struct LineBuffer<const MAX: usize = REQUEST_LEN_MAX> {
     bytes: Box<[u8; MAX]>,
@@ -54,8 +53,8 @@ impl<const MAX: usize> LineBuffer<MAX> {
     /// Removes the next complete line from the buffer and parses it. Returns `None` if no line is complete.
     ///
     /// # Errors
-    /// Fails if the line is not a message, or if the line is too long. If the line is too long, the rest of the buffer
-    /// cannot be parsed.
+    /// Fails if the line is not a message, or if the line is too long. After a line that is too long, the buffer can
+    /// return no further lines.
     pub fn next_line<T: DeserializeOwned>(&mut self) -> Option<Result<T, FramingError>> {
         let held = &self.bytes[..self.filled];
         let Some(end) = held.iter().position(|&byte| byte == b'\n') else {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-/// The health of a node, from the best to the worst.
+/// The health of a node. The best value comes first, and the worst value is last.
 #[derive(
     Debug,
     Clone,
@@ -30,8 +30,8 @@ pub enum Health {
 }
 
 impl Health {
-    /// Returns the health of a node whose status has no field for health. The result is degraded, because the node may
-    /// have a problem.
+    /// Returns the health that a node counts as if its status contains no health. This health is degraded, because the
+    /// node may have a problem.
     pub(super) const fn default_when_absent() -> Self {
         troubles::NO_HEALTH.health
     }
@@ -49,7 +49,7 @@ pub struct Trouble {
     pub name: &'static str,
     /// The health of a node with only this problem.
     pub health: Health,
-    /// A part of the sentence that is the same in all problems of this kind.
+    /// A part of the problem's sentence. All problems of this kind have this part in common.
     pub phrase: &'static str,
     /// Meaning of the problem.
     pub meaning: &'static str,
@@ -98,7 +98,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Creates a finding. The text contains the phrase of the trouble. With this phrase, operators find the trouble in
+    /// Creates a finding. The text must contain the phrase of the trouble, because operators search for this phrase in
     /// the documents.
     pub fn new(trouble: &Trouble, text: impl Into<String>) -> Self {
         let (health, text) = (trouble.health, text.into());

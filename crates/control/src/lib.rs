@@ -3,10 +3,11 @@
 //! The client sends a [`Request`] as one line of JSON, at most [`REQUEST_LEN_MAX`] bytes. The daemon answers with a
 //! [`Reply`] as one line of JSON. After the reply, the client may send the next request.
 //!
-//! The files next to `lib.rs` contain the parts that all systems share: the envelope of messages, the messages about
-//! locks, and the names of nodes. If a message belongs to only one system, it is in the folder with this system's name.
-//! The requests of a system implement [`SystemRequest`]. The status and the events of a system are types that convert
-//! to and from [`NodeStatus`] and [`EventMessage`]. This crate opens no sockets. Start reading with `message.rs`.
+//! The files next to `lib.rs` contain the parts that all systems share: the form of all messages, the messages about
+//! locks, and the names of nodes. A message that exists in only one system is in the folder with the name of this
+//! system. The requests of a system implement [`SystemRequest`]. The status and the events of a system are types that
+//! convert to and from [`NodeStatus`] and [`EventMessage`]. This crate opens no sockets. Start reading with
+//! `message.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -46,15 +47,15 @@ pub use status::{NodeStatus, Percentiles};
 pub use text::escape_control_characters;
 pub use trust::TrustStatus;
 
-/// The directory that contains the control sockets of Lab2's nodes. The user who runs the service has the same name as
-/// this directory.
+/// The directory that contains the control sockets of Lab2's nodes. The user of these daemons has the same name as this
+/// directory.
 pub const CONTROL_DIR: &str = "/run/ringd";
 
 /// The group whose members may use the monitor sockets of all daemons.
 pub const MONITOR_GROUP: &str = "ringd-monitor";
 
-/// Returns the directory that contains the control sockets of a system's nodes. The user who runs the service has the
-/// same name as this directory.
+/// Returns the directory that contains the control sockets of a system's nodes. The user of these daemons has the same
+/// name as this directory.
 pub fn control_dir(system: &str) -> PathBuf {
     PathBuf::from(format!("{CONTROL_DIR}-{system}"))
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RawJson;
 
-/// Maximum length of a label in bytes. File names have the same maximum length.
+/// Maximum length of a label in bytes. A file name can be a label, because it has the same maximum length.
 pub const LABEL_LEN_MAX: usize = 255;
 
 /// A request for a lock. `R` is the type of the required grade.
@@ -23,8 +23,8 @@ pub struct LockRequest<R> {
     /// The grade that the lock must have while it is held.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub require: Option<R>,
-    /// The fencing token of the lock under which the client runs. Without the fencing token, the client could wait for
-    /// its own end.
+    /// The fencing token of the lock under which the client works. The daemon needs it, because otherwise this client
+    /// could wait for the end of its own work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }
@@ -48,8 +48,8 @@ impl<R> Default for LockRequest<R> {
 /// A granted lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The token. Each system has its own JSON for a token. The key is absent if the system's token is only a fencing
-    /// token.
+    /// The token. The form of the JSON depends on the system. The key is absent if a token of the system is only a
+    /// fencing token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<RawJson>,
     /// The fencing token.
@@ -57,19 +57,19 @@ pub struct Grant {
     /// The grade of the lock, in the spelling of the system. The grade is absent if the system has no grades.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<String>,
-    /// The token's data, in hexadecimal digits.
+    /// The data of the token, in hexadecimal digits.
     #[serde(default)]
     pub data: String,
     /// The end of the lease on CLOCK_BOOTTIME, in nanoseconds. Before this time, the daemon grants the token to no
     /// other client.
     pub until_ns: u64,
-    /// The clock that shows `until_ns`, and also all times in later messages about the lock. The clock is absent if the
-    /// daemon does not know its clock.
+    /// The clock of `until_ns`, and of all times in later messages about the lock. The clock is absent if the daemon
+    /// cannot determine it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<BootClock>,
 }
 
-/// A clock CLOCK_BOOTTIME. Each kernel has one such clock, and each time namespace adds an offset to it.
+/// A CLOCK_BOOTTIME. Each kernel has one such clock, and processes of a time namespace see this clock with an offset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootClock {
     /// The boot id of the clock's kernel. The id is absent if the boot id is unknown.
@@ -80,8 +80,8 @@ pub struct BootClock {
 }
 
 impl BootClock {
-    /// Whether this clock and `other` may belong to the same kernel. Also true if one of the boot ids is unknown,
-    /// because both ends of a Unix socket are usually on one kernel.
+    /// Whether this clock and `other` may belong to the same kernel. Also `true` if one of the boot ids is unknown,
+    /// because both ends of a Unix socket usually belong to one kernel.
     pub fn may_share_kernel(&self, other: &Self) -> bool {
         self.boot.is_none() || other.boot.is_none() || self.boot == other.boot
     }
@@ -98,12 +98,12 @@ impl BootClock {
 /// The refusal of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The reason, as a single word that programs can compare. The system defines the words.
+    /// The reason as a word for programs. Each system defines the words for its reasons.
     pub why: String,
     /// The reason as a sentence for people.
     pub text: String,
-    /// Whether another machine began the requested job and then lost the token. If the other machine lost the token,
-    /// the progress of the job is unknown.
+    /// Whether another machine began the requested job, and then lost the token. In this case, it is unknown whether
+    /// the job was completed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }

@@ -1,5 +1,5 @@
-//! Requests and replies of the control socket (`docs/reference/control.md`). This file has the envelope of all
-//! messages, and the messages that all systems share.
+//! Requests and replies of the control socket (`docs/reference/control.md`). This file has the types of all requests
+//! and replies, and the messages that all systems share.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -20,10 +20,10 @@ pub const PROTOCOL_VERSION: u32 = 1;
 /// An enum of the requests that exist in only one system. No variant of the enum may have the same name as a variant of
 /// [`Request`].
 pub trait SystemRequest: Debug + Serialize + DeserializeOwned {
-    /// The type of a lock's requirement ([`LockRequest::require`]).
+    /// The type of the grade that a request for a lock can require ([`LockRequest::require`]).
     type Require: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
 
-    /// Whether the daemon may execute the request only while the client waits for the answer
+    /// Whether the daemon must drop the request if its client no longer waits for the answer
     /// ([`Request::needs_its_client`]).
     fn needs_its_client(&self) -> bool;
 
@@ -31,8 +31,7 @@ pub trait SystemRequest: Debug + Serialize + DeserializeOwned {
     fn right(&self) -> Right;
 }
 
-/// A request that does not exist in the node's system. The request was meant for a different system, so the node
-/// refuses it.
+/// A request that does not exist in the system of this node, but may exist in a different system. The node refuses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoRequest {
     request: String,
@@ -66,8 +65,8 @@ pub enum Request<O: SystemRequest> {
     /// Requests the token for this connection. The connection keeps the token until [`Request::Unlock`], or until the
     /// connection ends.
     Lock(LockRequest<O::Require>),
-    /// Passes descriptors to the daemon. The connection that sends this request holds the token. If the connection ends
-    /// without [`Request::Unlock`], the daemon uses the descriptors to end the work under the token.
+    /// Passes descriptors to the daemon on the connection that holds the token. If this connection ends without
+    /// [`Request::Unlock`], the daemon uses the descriptors to end the work under the token.
     Bind,
     /// Releases the lock. If the lock is not granted yet, withdraws the request for it.
     Unlock {
@@ -75,7 +74,7 @@ pub enum Request<O: SystemRequest> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<u8>,
     },
-    /// Asks for the token's data. The node returns the data that it knows.
+    /// Asks for the token's data. The node returns the latest data that it knows.
     DataGet,
     /// Sets the token's data.
     DataSet {
@@ -86,10 +85,10 @@ pub enum Request<O: SystemRequest> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<String>,
     },
-    /// Starts a watch of all later events.
+    /// Asks for all later events, which the daemon sends as they happen.
     Watch {
-        /// The number of the first event that the client wants. If the node no longer stores this event, it sends a
-        /// snapshot instead.
+        /// The number of the first event that the client wants. If the node no longer stores this event, it first sends
+        /// a snapshot.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<u64>,
         /// Whether to include routine events, such as the handovers of the token.
@@ -108,8 +107,8 @@ const COMMON: [&str; 8] = [
 ];
 
 impl<O: SystemRequest> Request<O> {
-    /// Whether the daemon may execute the request only while the client waits for the answer. A client that gives up
-    /// reports that its request had no effect. So the daemon must not execute the request later.
+    /// Whether the daemon must drop the request if its client no longer waits for the answer. A client that stops
+    /// waiting reports that its request had no effect. So the daemon must not execute such a request later.
     pub fn needs_its_client(&self) -> bool {
         match self {
             Self::Lock(_) | Self::DataSet { .. } => true,
@@ -151,8 +150,8 @@ impl<O: SystemRequest> Serialize for Request<O> {
 }
 
 impl<'de, O: SystemRequest> Deserialize<'de> for Request<O> {
-    /// Reads the name of the request first, and then parses the type that belongs to this name. So an error message
-    /// describes the type that belongs to the request's name. The bytes must be JSON in memory.
+    /// Reads the name of the request first, and then parses only the type with this name. So an error message describes
+    /// the right type. The input must be JSON text in memory.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = <&RawValue>::deserialize(from)?.get();
         let named: Option<Named<'_>> = serde_json::from_str(text).ok();
@@ -165,7 +164,7 @@ impl<'de, O: SystemRequest> Deserialize<'de> for Request<O> {
     }
 }
 
-/// The name of a request.
+/// A request of which only the name is parsed.
 #[derive(Deserialize)]
 struct Named<'a> {
     #[serde(borrow)]
@@ -210,9 +209,9 @@ pub enum Reply {
         /// The file of the recording on the daemon's machine.
         path: PathBuf,
     },
-    /// The named locks of a ring. Each system has its own JSON for a lock.
+    /// The named locks of a ring. The form of the JSON depends on the system.
     Locks(Vec<RawJson>),
-    /// The answer to a survey of a ring. The type of the JSON is [`SurveyReport`](crate::lab2::SurveyReport).
+    /// The answer to a survey of a ring. The JSON is a [`SurveyReport`](crate::lab2::SurveyReport).
     Survey(RawJson),
     /// The first answer to [`Request::Watch`].
     Snapshot(Box<Snapshot>),
@@ -229,7 +228,7 @@ pub struct Version {
     pub protocol: u32,
     /// The program's version.
     pub ringd: String,
-    /// The node's interface. The interface is absent if the node has no interface, or has several interfaces.
+    /// The node's interface. The interface is absent if the node does not have exactly one interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
 }
@@ -248,7 +247,7 @@ pub struct Pending {
 pub struct TokenData {
     /// The data in hexadecimal digits.
     pub hex: String,
-    /// The token whose data these are. Each system has its own JSON for a token.
+    /// The token to which the data belong. The form of the JSON depends on the system.
     pub token: Option<RawJson>,
 }
 

@@ -1,8 +1,8 @@
 //! The MESSAGE_ID of each log event that programs or operators look for in systemd's journal.
 //!
 //! An id stays the same in all versions, because catalogs and queries of other programs contain it. If several systems
-//! log an event with the same name, the event has one id. Such an event may be a warning of one system, and routine
-//! for another system. So a line of level INFO has an id only if `ringctl history` reads it.
+//! log events with the same name, these events have the same id. But an event may be a warning in one system, and
+//! routine in another system. So log lines of the level INFO get an id only if `ringctl history` reads them.
 
 /// The names of the events that have an id, in alphabetical order, each with its id.
 pub const MESSAGE_IDS: &[(&str, &str)] = &[

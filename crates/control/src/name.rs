@@ -5,35 +5,37 @@ use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The end of the name of each control socket.
+/// The suffix of the name of each control socket.
 const CONTROL_SUFFIX: &str = ".sock";
-/// The end of the name of each monitor socket. Programs that look for control sockets skip this name.
+/// The suffix of the name of each monitor socket. Programs that look for control sockets skip names with this suffix.
 const MONITOR_SUFFIX: &str = ".monitor";
-/// The end of the name of each file with the newest known token.
+/// The suffix of the name of each file with the newest known token.
 const RECENT_SUFFIX: &str = ".recent";
-/// The ends of the names of a node's newer files of holds: for programs of this machine, and for other machines.
+/// A node writes two histories of holds: one for programs of this machine, and one for other machines. These are the
+/// suffixes of the files with the newer entries.
 const HISTORY_SUFFIXES: [&str; 2] = [".history", ".member-history"];
-/// The end that the older file of holds has in addition to the name of the newer file.
+/// The suffix that the file with the older entries has in addition to the name of the file with the newer entries.
 const OLDER_SUFFIX: &str = ".1";
 
-/// Returns the path of the monitor socket of the daemon whose control socket has this path.
+/// Returns the path of a daemon's monitor socket. `control` is the path of the daemon's control socket.
 pub fn monitor_socket_path(control: &Path) -> PathBuf {
     with_suffix(control, MONITOR_SUFFIX)
 }
 
-/// Returns the path of the file with the newest known token of the daemon whose control socket has this path.
+/// Returns the path of the file in which a daemon stores the newest known token. `control` is the path of the daemon's
+/// control socket.
 pub fn recent_state_path(control: &Path) -> PathBuf {
     with_suffix(control, RECENT_SUFFIX)
 }
 
-/// Replaces the end of the name of a control socket.
+/// Replaces the suffix of the name of a control socket.
 fn with_suffix(control: &Path, suffix: &str) -> PathBuf {
     let path = control.as_os_str().as_bytes();
     let stem = path.strip_suffix(CONTROL_SUFFIX.as_bytes()).unwrap_or(path);
     OsString::from_vec([stem, suffix.as_bytes()].concat()).into()
 }
 
-/// Returns the path of the older file of holds. The newer file has the path `newer`.
+/// Returns the path of the file with the older holds. `newer` is the path of the file with the newer holds.
 pub fn older_history_path(newer: &Path) -> PathBuf {
     let mut path = newer.as_os_str().to_owned();
     path.push(OLDER_SUFFIX);
@@ -41,7 +43,7 @@ pub fn older_history_path(newer: &Path) -> PathBuf {
 }
 
 /// The name of a node on this machine. The names of the node's files contain this text. A node of Lab2 has the name of
-/// its ring. For a node of any other system, [`of_system`](Self::of_system) returns the name.
+/// its ring. A node of any other system has the name that [`of_system`](Self::of_system) returns.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeName(String);
 
@@ -62,8 +64,8 @@ impl NodeName {
         directory.join(format!("{}{CONTROL_SUFFIX}", self.0))
     }
 
-    /// Returns the name of the node whose control socket or monitor socket has this path. Returns `None` if the path is
-    /// not the path of such a socket.
+    /// Returns the name of the node whose socket has this path. Returns `None` if this is not the path of a control
+    /// socket or a monitor socket.
     pub fn from_socket_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let stem = name.strip_suffix(CONTROL_SUFFIX);
@@ -76,14 +78,14 @@ impl NodeName {
         directory.join(format!("{}.state", self.0))
     }
 
-    /// Returns the paths of the newer files of holds in `directory`. The first file is for programs of this machine,
-    /// and the second file is for other machines.
+    /// Returns the paths of the two files with the newer holds in `directory`. The first file is about programs of this
+    /// machine, and the second file is about other machines.
     pub fn history_paths(&self, directory: &Path) -> [PathBuf; 2] {
         HISTORY_SUFFIXES.map(|suffix| directory.join(format!("{}{suffix}", self.0)))
     }
 
-    /// Returns the name of the node that has a file of holds with this path. Returns `None` if the path is not the path
-    /// of such a file.
+    /// Returns the name of the node that writes its holds to this file. Returns `None` if this is not the path of such
+    /// a file.
     pub fn from_history_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let newer = name.strip_suffix(OLDER_SUFFIX).unwrap_or(name);

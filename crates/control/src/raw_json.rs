@@ -1,4 +1,4 @@
-//! JSON that has a meaning only for one system. Code for all systems passes this JSON on without parsing it.
+//! JSON whose form only one system knows. Code that serves all systems passes this JSON on without parsing it.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// The unchanged bytes of a JSON value. Code of the system decodes the bytes into one of its types.
+/// The unchanged text of a JSON value. Only the code of the system decodes the text into a type.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// Encodes a value. If the value contains maps, all their keys must be text.
+    /// Encodes a value. All keys of maps in the value must be texts.
     pub fn encode(value: &impl Serialize) -> Self {
         Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }

@@ -1,9 +1,9 @@
 //! The rights of the daemon's clients.
 
-/// A right of a client. A client with the greater right also has the smaller right.
+/// A right of a client. A client that has the right `Act` also has the right `Read`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
-    /// The client may send requests that change nothing and that keep nothing from other clients.
+    /// The client may send requests that do not change anything, and that do not hinder other clients.
     Read,
     /// The client may send all requests.
     Act,

@@ -1,4 +1,4 @@
-//! The answer to `status`. All systems use the same type for the answer.
+//! The answer to `status`. The nodes of all systems send the same type.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,9 +6,9 @@ use super::{Health, RawJson, Verdict};
 
 /// A node's status: a JSON object with the keys of the node's system. The text of the object is kept unchanged.
 ///
-/// Programs that do not know the system can still read three keys. `system` is the system's name. `health` is the
-/// node's health, and `troubles` are the reasons for it. In a system whose protocol document defines all keys of the
-/// status, `protocol` may contain the system's name instead of `system`.
+/// A program that does not know the system can read three keys. `system` is the name of the system. `health` is the
+/// health of the node, and `troubles` are the reasons for it. In Jitterbug, the document of the protocol defines all
+/// keys of the status, so there `protocol` contains the name of the system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeStatus(RawJson);
@@ -39,7 +39,7 @@ impl NodeStatus {
         Self(RawJson::encode(&Combined { system, own }))
     }
 
-    /// Creates a status with only the system's keys.
+    /// Creates a status that contains only the keys of `own`.
     pub(super) fn of_keys(own: &impl Serialize) -> Self {
         Self(RawJson::encode(own))
     }
@@ -71,11 +71,11 @@ impl NodeStatus {
 pub struct Percentiles {
     /// The shortest time.
     pub min_ns: u64,
-    /// Half of the times were shorter.
+    /// Half of the measured times were shorter.
     pub p50_ns: u64,
-    /// 90 % of the times were shorter.
+    /// 90 % of the measured times were shorter.
     pub p90_ns: u64,
-    /// 99 % of the times were shorter.
+    /// 99 % of the measured times were shorter.
     pub p99_ns: u64,
     /// The longest time.
     pub max_ns: u64,

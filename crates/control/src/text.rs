@@ -1,4 +1,4 @@
-//! Texts from other machines and programs.
+//! Escapes texts that come from other machines and programs.
 
 /// Escapes the control characters of a text, because a terminal would execute them.
 pub fn escape_control_characters(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! The buffers that hold the last records, and a recording that was taken from them.
+//! The buffers that hold the last records, and the recording that a caller takes from them.
 
 use std::fmt;
 use std::mem;
@@ -8,22 +8,24 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{Record, RecordOf};
 
-/// The number of records after which a buffer is replaced at the end of a loop iteration. There are two buffers.
+/// If a buffer has this number of records at the end of a loop iteration, the other buffer is used next. There are two
+/// buffers.
 const RECORDS: usize = 1 << 13;
 /// The number of further records that one loop iteration may add.
 const RESERVED_RECORDS: usize = 1 << 12;
-/// The length of frames after which a buffer is replaced, in bytes.
+/// If the frames in a buffer have this total length in bytes, the other buffer is used next.
 const FRAMES_LEN: usize = 1 << 19;
-/// The length of further frames that one loop iteration may add.
+/// The total length of further frames that one loop iteration may add, in bytes.
 const RESERVED_LEN: usize = 1 << 18;
 
-/// The records from one copy of the state machine on.
+/// A copy of the state machine, and the records after this copy.
 struct Generation<M: Machine> {
     /// The state machine before the first record.
     start: M,
-    /// The number of records before the copy that had no space.
+    /// The number of records before the copy that were dropped, because there was no space.
     missing_before: u64,
-    // Values are stored faster than encoded bytes, and need no allocation either.
+    // The buffer stores values, because storing them is faster than encoding them as bytes. Storing them needs no
+    // allocation either.
     records: Vec<RecordOf<M>>,
     /// The frames of the records, one after the other.
     frames: Vec<u8>,
@@ -39,7 +41,7 @@ impl<M: Machine> Generation<M> {
         }
     }
 
-    /// Begins again with another copy, and keeps the memory of the records.
+    /// Removes all records, begins again with another copy, and reuses the allocated memory.
     fn restart(&mut self, start: M, missing_before: u64) {
         self.start = start;
         self.missing_before = missing_before;
@@ -57,11 +59,12 @@ impl<M: Machine> Generation<M> {
     }
 }
 
-/// The last records of a state machine. When a buffer is full, its records replace the records in the other buffer.
+/// The last records of a state machine. There are two buffers. When one buffer is full, the recorder empties the other
+/// buffer and continues with it.
 pub(super) struct Buffers<M: Machine> {
     older: Option<Generation<M>>,
     current: Generation<M>,
-    /// The number of records of this loop iteration that had no space.
+    /// The number of records of this loop iteration that were dropped, because there was no space.
     missing: u64,
 }
 
@@ -76,7 +79,7 @@ impl<M: Machine> Buffers<M> {
 
     /// Adds a record, and the bytes of its frame.
     pub(super) fn add(&mut self, record: RecordOf<M>, frame: &[u8]) {
-        // A record after a gap could not be repeated.
+        // A replay could not repeat a record after a gap.
         if self.missing > 0 || !self.current.has_room(frame.len()) {
             self.missing += 1;
             return;
@@ -99,7 +102,7 @@ impl<M: Machine + Clone> Buffers<M> {
         })
     }
 
-    /// Ends a loop iteration, after which the state machine has no pending output.
+    /// Marks the end of a loop iteration. At this time, the state machine must have no pending output.
     pub(super) fn end_iteration(&mut self, machine: &M) {
         let missing = mem::take(&mut self.missing);
         if missing > 0 {
@@ -121,7 +124,7 @@ impl<M: Machine + Clone> Buffers<M> {
 
 /// A copy of a state machine, and its inputs and outputs since the copy was made.
 pub struct Recording<M: Machine> {
-    /// The parts, the oldest first. There is at least one part.
+    /// The parts of the recording, the oldest first. There is at least one part.
     parts: Vec<Generation<M>>,
     missing_after: u64,
 }
@@ -138,7 +141,7 @@ impl<M: Machine> Recording<M> {
         &self.parts[0].start
     }
 
-    /// Returns the records that had no space: the number before the first record, and the number after the last one.
+    /// Returns the numbers of records that were dropped, because there was no space.
     pub fn missing(&self) -> Missing {
         Missing {
             before: self.parts[0].missing_before,
@@ -167,12 +170,13 @@ pub(super) fn with_frames<'a, C, N, E, D>(
     })
 }
 
-/// The numbers of records that had no space, because one loop iteration had more records than the memory holds.
+/// The numbers of dropped records. The recorder drops records if one loop iteration has more records than the memory
+/// holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// The number of records before the first record of the recording.
+    /// The number of dropped records before the first record of the recording.
     pub before: u64,
-    /// The number of records after the last record of the recording.
+    /// The number of dropped records after the last record of the recording.
     pub after: u64,
 }
 
@@ -187,7 +191,7 @@ impl fmt::Display for Missing {
 }
 
 impl Missing {
-    /// Whether a record is missing.
+    /// Whether any records were dropped.
     pub fn is_any(self) -> bool {
         self != Self::default()
     }

@@ -14,7 +14,7 @@ use pcap_file::{DataLink, PcapError};
 
 /// The maximum length of a frame in the file.
 const SNAP_LENGTH: u32 = 65_535;
-/// The option if_tsresol: times are in 10^-9 s.
+/// The value of the option if_tsresol. It means that times are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
 /// The direction of a frame.
@@ -60,7 +60,7 @@ impl<W: Write> Capture<W> {
         Ok(Self { writer })
     }
 
-    /// Writes a frame with comments. The time `at` counts from 1970.
+    /// Writes a frame with comments. `at` is the time since 1970.
     ///
     /// # Errors
     /// Fails if the output cannot be written.

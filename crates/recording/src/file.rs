@@ -1,5 +1,5 @@
-//! The file of a recording: a capture of the frames. A private block holds the state machine before the first record,
-//! and all records. Comments describe the other inputs and the events for people.
+//! The file of a recording. The file is a capture of the frames. It has a private block with the state machine before
+//! the first record, and with all records. Comments on the frames describe the other inputs and the events for people.
 
 use std::fmt::{self, Debug};
 use std::io::{self, Write};
@@ -23,14 +23,14 @@ const BLOCK_TYPE: u32 = 0xf216_0d01;
 /// Blocks begin at multiples of this length.
 const BLOCK_ALIGNMENT: usize = 4;
 
-/// The origin of a recording.
+/// The program and the event from which a recording comes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// The name of the protocol.
     pub system: String,
     /// The version of the program.
     pub version: String,
-    /// The node's ring, as in `ringctl -i`.
+    /// The name of the node's ring, in the form for `ringctl -i`.
     pub ring: String,
     /// The reason for which the recording was written, as a sentence.
     pub reason: String,
@@ -64,7 +64,7 @@ pub struct RecordingFile<M: Machine> {
     /// The origin of the recording.
     #[serde(flatten)]
     pub about: About,
-    /// The records that had no space.
+    /// The numbers of dropped records.
     pub missing: Missing,
     /// The state machine before the first record.
     pub start: M,
@@ -98,15 +98,15 @@ pub enum ReadError {
     Version {
         /// The version of the program that wrote the file.
         version: String,
-        /// The first difference.
+        /// The error of the parser, at the first place that it does not accept.
         source: serde_json::Error,
     },
-    /// The state machine is one of another protocol.
+    /// The recording contains a state machine of a different protocol.
     #[error("it is a recording of the system {0}, which cannot be replayed")]
     System(String),
 }
 
-/// Writes a recording. `describe` returns the text of an event for people; `None` for events without a comment.
+/// Writes a recording. `describe` returns the comment about an event. It returns `None` if the event needs no comment.
 ///
 /// # Errors
 /// Fails if the output cannot be written.
@@ -128,7 +128,8 @@ where
         start: recording.start(),
         records: Records(recording),
     })?;
-    // The format fills blocks with zeros, which JSON does not permit. It permits blanks.
+    // The writer of the format would fill the block with zeros, which JSON does not permit after a value. JSON permits
+    // blanks.
     bytes.resize(bytes.len().next_multiple_of(BLOCK_ALIGNMENT), b' ');
     capture.write_private(BLOCK_TYPE, &bytes)?;
     drop(bytes);
@@ -165,8 +166,9 @@ where
     frames.finish()
 }
 
-/// Writes frames with comments. Causes of a frame come before it, and its effects come after it. So a comment about a
-/// cause goes to the next frame, and a comment about an effect goes to the last frame.
+/// Writes frames with comments. A frame can have causes, such as a timeout, and effects, such as an event. The records
+/// of causes come before the frame, and the records of effects come after it. So a comment about a cause is attached to
+/// the next frame, and a comment about an effect to the last frame.
 struct Frames<W: Write> {
     capture: Capture<W>,
     now: Now,
@@ -196,7 +198,7 @@ impl<W: Write> Frames<W> {
         }
     }
 
-    /// Sets the time of later records. Outputs have the time of the input before them.
+    /// Sets the time of later records. An output has no time of its own, so it gets the time of the input before it.
     fn set_time(&mut self, time: Option<Now>) {
         self.now = time.unwrap_or(self.now);
     }
@@ -220,7 +222,7 @@ impl<W: Write> Frames<W> {
 
     fn add_effect(&mut self, text: fmt::Arguments<'_>) {
         let comment = self.comment(text);
-        // The effect may follow a later cause, for example a timeout.
+        // There may already be a later cause, for example a timeout, before this effect.
         match &mut self.last {
             Some(last) if self.causes.is_empty() => last.comments.push(comment),
             _ => self.causes.push(comment),

@@ -1,11 +1,11 @@
 //! Records the inputs and outputs of a state machine, and writes a recording as a capture file that can be replayed.
 //!
 //! [`Recorded`] wraps a state machine. The caller of the state machine does not notice the wrapper. The recorder keeps
-//! the last records in buffers of a fixed size. A recording begins with a copy of the state machine. So a program can
-//! repeat the same inputs and compare the outputs: see `ring-sim replay`.
+//! the last records in buffers of a fixed size. A recording begins with a copy of the state machine. So a program such
+//! as `ring-sim replay` can give this copy the same inputs, and compare the outputs.
 //!
-//! Only state machines whose messages are frames can be recorded. Their sender is in the frame, and they have no
-//! connections and no jobs.
+//! Only state machines whose messages are frames can be recorded. Each frame contains the address of its sender. Such
+//! state machines have no connections and no jobs.
 
 #![forbid(unsafe_code)]
 

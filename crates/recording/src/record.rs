@@ -47,7 +47,7 @@ pub enum Record<C, N, E, D> {
         /// The outcome.
         outcome: SendOutcome,
     },
-    /// All accepted frames left the process before this time.
+    /// The link has sent all accepted frames before this time.
     Flushed {
         /// The time.
         by: Now,

@@ -17,7 +17,7 @@ type OnPanic<M> = Box<dyn FnOnce(Recording<M>)>;
 /// A state machine whose inputs and outputs are recorded. It behaves as the state machine that it contains.
 pub struct Recorded<M: Machine + Clone> {
     machine: M,
-    /// The caller takes recordings while it may only read the state machine.
+    /// A cell is necessary, because the caller takes a recording through a shared reference to the state machine.
     buffers: RefCell<Buffers<M>>,
     /// The last recorded deadline.
     deadline: Option<Instant>,
@@ -42,13 +42,13 @@ impl<M: Machine + Clone> Recorded<M> {
     }
 
     /// Takes the recording of the last inputs and outputs, and begins a new recording. Returns `None` if there was no
-    /// input since the last call.
+    /// input after the last call.
     pub fn take_recording(&self) -> Option<Recording<M>> {
         self.buffers.borrow_mut().take(&self.machine)
     }
 
-    /// Ends an iteration of the caller's loop, after which the state machine has no pending output. Only this method
-    /// copies the state machine and frees old records, so that no input waits for this work.
+    /// Marks the end of an iteration of the caller's loop. At this time, the state machine must have no pending output.
+    /// Only this method copies the state machine and frees old records. So this work delays no input.
     pub fn end_iteration(&self) {
         self.buffers.borrow_mut().end_iteration(&self.machine);
     }
@@ -62,7 +62,7 @@ where
         self.buffers.get_mut().add(record, &[]);
     }
 
-    /// Records an input that the state machine did not cause.
+    /// Records an input that is not the result of an earlier output.
     fn add_input(&mut self, record: RecordOf<M>, frame: &[u8]) {
         let deadline = self.machine.poll_timeout();
         if self.deadline != deadline {

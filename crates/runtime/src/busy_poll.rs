@@ -1,7 +1,8 @@
-//! Looks for messages and requests without sleeping, for a short time after the last one.
+//! Polls: after a message or a request, the loop looks for the next one for a short time without sleeping.
 //!
-//! To wake a sleeping thread, the kernel needs several times as long as a state machine needs for a message. A thread
-//! that polls needs no wake-up, but uses a whole processor while it polls. So polling is optional.
+//! The kernel needs some time to wake a sleeping thread. This time is several times longer than the time in which a
+//! state machine handles a message. A thread that polls needs no wake-up, but uses a whole processor while it polls. So
+//! polling is optional.
 
 use std::hint;
 use std::thread;
@@ -11,22 +12,22 @@ use ring_proto::time::Instant;
 
 use crate::wait::{LINK, ReadyKeys};
 
-/// With [`BusyPoll::Auto`], the time of polling after an input. In a ring of ten machines that do not sleep, the token
-/// comes back within this time.
+/// With [`BusyPoll::Auto`], the time for which a loop polls after an input. In a ring of ten machines that all poll,
+/// the token comes back within this time.
 const AUTO_DURATION: Duration = Duration::from_micros(100);
-/// With [`BusyPoll::Auto`], polling begins after this number of successive gaps below [`AUTO_BEGINS_WITHIN`] between
-/// inputs. A heartbeat of a usual ring causes fewer messages.
+/// With [`BusyPoll::Auto`], polling begins after this number of inputs that follow each other within less than
+/// [`AUTO_BEGINS_WITHIN`]. In a usual ring, a heartbeat causes fewer messages than this number.
 const AUTO_INPUTS: u32 = 64;
-/// With [`BusyPoll::Auto`], the longest time between two inputs before polling begins. It is longer than
-/// [`AUTO_DURATION`], because machines that sleep are slower.
+/// With [`BusyPoll::Auto`], two inputs count as successive if less than this time passes between them. The time is
+/// longer than [`AUTO_DURATION`], because machines that do not poll yet are slower.
 const AUTO_BEGINS_WITHIN: Duration = Duration::from_micros(500);
-/// The loop looks at all other descriptors at least this often. While requests follow each other, it looks at them each
-/// time that it finds no message.
+/// A polling loop looks at all other descriptors after at most this time. While requests of programs follow each other,
+/// the loop looks at all descriptors each time that it finds no message.
 const OTHERS_INTERVAL: Duration = Duration::from_micros(50);
-/// The number of looks at the link between two readings of the clock.
+/// The number of times that the loop looks for a message before it reads the clock again.
 const LOOKS_PER_CLOCK: u32 = 16;
 
-/// The time for which a loop looks for messages before it sleeps.
+/// The time for which a loop polls before it sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BusyPoll {
     /// The loop sleeps at once.
@@ -38,29 +39,29 @@ pub enum BusyPoll {
     Auto,
 }
 
-/// The work of a loop that polls, since its start.
+/// The results of a loop's polling since the start of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BusyPollWork {
     /// The time that the loop spent polling.
     pub time: Duration,
-    /// The number of times at which polling found a message in memory.
+    /// The number of times that polling found a message in memory.
     pub found: u64,
-    /// The number of times at which the loop gave up and slept.
+    /// The number of times that the loop found no message in time, and slept.
     pub given_up: u64,
 }
 
-/// Decides when a loop polls. An input is a message of the link, or an event of another descriptor, such as a request
-/// of a program.
+/// Decides when a loop polls. An input is a message, or an event of another descriptor, such as a request of a program.
 #[derive(Debug, Default)]
 pub(crate) struct BusyPolling {
     setting: BusyPoll,
-    /// Whether only one processor is available. Then another thread must run before a message can arrive.
+    /// Whether only one processor is available. On such a machine, the polling thread must let other threads run,
+    /// because otherwise no message can arrive.
     must_yield: bool,
     /// Time of the last input.
     last_input: Instant,
     /// Time of the last event of another descriptor.
     last_event: Instant,
-    /// The number of successive inputs without a pause, up to [`AUTO_INPUTS`].
+    /// The number of successive inputs that came without a pause. It stops growing at [`AUTO_INPUTS`].
     streak: u32,
     /// Time of the last look at all descriptors.
     looked_at_others: Instant,
@@ -103,7 +104,7 @@ impl BusyPolling {
             || self.duration().is_some_and(expects_event)
     }
 
-    /// Looks for a message several times. Returns whether there is one.
+    /// Looks for a message several times. Returns whether it found a message.
     pub(crate) fn look(&self, mut has_message: impl FnMut() -> bool) -> bool {
         for _ in 0..LOOKS_PER_CLOCK {
             if has_message() {

@@ -8,14 +8,14 @@ use nix::sys::prctl;
 use nix::time::{ClockId, clock_gettime};
 use ring_proto::time::{Instant, Now, nanos};
 
-/// Longest time between two readings that count as simultaneous.
+/// The clocks count as read at the same time if at most this time passed between the two readings.
 const SIMULTANEOUS_MAX: Duration = Duration::from_millis(1);
 
 /// Returns the current time.
 ///
 /// The monotonic time is read from `CLOCK_BOOTTIME`, which continues while the machine is suspended. `CLOCK_MONOTONIC`
-/// would stop, but the clocks of the other members continue. So a laptop that wakes up finds that its timeouts have
-/// passed, and does not assume that it still owns the token.
+/// stops during that time, but the clocks of the other members continue. So a laptop that wakes up finds that its
+/// timeouts have passed, and does not assume that it still owns the token.
 pub fn now() -> Now {
     // The call fails only for a clock that the kernel does not have. Linux has this clock since 2.6.39.
     let since_boot = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
@@ -29,11 +29,11 @@ pub fn now() -> Now {
     }
 }
 
-/// Returns two values: the boot id of the running kernel, and an offset in nanoseconds. The offset is the difference
-/// between CLOCK_BOOTTIME in this process and CLOCK_BOOTTIME in the initial time namespace. The boot id is `None` if
-/// `/proc` shows only processes to this process, for example under the systemd units.
+/// Returns the boot id of the running kernel, and an offset in nanoseconds. The offset is CLOCK_BOOTTIME in this
+/// process minus CLOCK_BOOTTIME in the initial time namespace. The boot id is `None` if `/proc` shows nothing but
+/// processes, for example under the systemd units.
 /// # Errors
-/// Fails if `/proc` is not mounted, or if the children of this process will have a different time namespace.
+/// Fails if `/proc` is not mounted, or if this process and its children have different time namespaces.
 pub fn boot_clock_offset() -> io::Result<(Option<String>, i64)> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let boot = boot.map(|boot| boot.trim_end().to_owned());
@@ -43,8 +43,8 @@ pub fn boot_clock_offset() -> io::Result<(Option<String>, i64)> {
         // This kernel has no time namespaces.
         Err(error) if error.kind() == ErrorKind::NotFound => 0,
         own => {
-            // The kernel shows the offsets for the children of this process. So the children must have the same
-            // namespace as this process.
+            // The kernel shows only the offsets for the children of this process. They are also the offsets of this
+            // process if the children have the same namespace.
             if own? != fs::read_link("/proc/self/ns/time_for_children")? {
                 return Err(io::Error::other(
                     "the children of this process have a different time namespace",
@@ -68,9 +68,9 @@ fn boot_offset(offsets: &str) -> Option<i64> {
     })
 }
 
-/// Returns the readings of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW. The two clocks show the machine's uptime without
-/// the time for which the machine was suspended. NTP may change the rate of CLOCK_MONOTONIC. CLOCK_MONOTONIC_RAW is the
-/// hardware counter. Returns `None` if a long time passed between the two readings.
+/// Returns the readings of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW. Both clocks stop while the machine is suspended.
+/// NTP may change the rate of CLOCK_MONOTONIC, but not the rate of CLOCK_MONOTONIC_RAW, which is the hardware counter.
+/// Returns `None` if a long time passed between the two readings.
 pub fn read_rates() -> Option<(Duration, Duration)> {
     // As in `now`, the call does not fail, because Linux has both clocks.
     let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
@@ -80,16 +80,16 @@ pub fn read_rates() -> Option<(Duration, Duration)> {
     (after.saturating_sub(before) < SIMULTANEOUS_MAX).then_some((before, counter))
 }
 
-/// Allows the kernel to wake this thread up to `ns` nanoseconds late. This saves wake-ups. The default, 50 µs, is long
-/// compared with a hop of the token.
+/// Allows the kernel to wake this thread up to `ns` nanoseconds late. A larger value saves wake-ups. The default is 50
+/// µs, which is long compared with a hop of the token.
 ///
-/// Even with a smaller slack, a timeout of [`Poller::wait`](crate::wait::Poller::wait) may be late by a thousandth of
-/// its length. The kernel gives every such wait at least this slack.
+/// Even with a small value, a timeout of [`Poller::wait`](crate::wait::Poller::wait) may end late by a thousandth of
+/// its length, because the kernel always permits this delay.
 ///
 /// # Errors
 /// Fails if the kernel refuses the value.
 pub fn timer_slack(ns: u32) -> io::Result<()> {
-    // Zero would mean the default.
+    // The kernel takes zero for the default.
     Ok(prctl::set_timerslack(ns.max(1).into())?)
 }
 

@@ -13,7 +13,7 @@ use crate::wait::{LINK, Reactor, ReadyKeys, SystemCallError};
 /// A state machine, and the reactor in which its loop waits.
 #[derive(Debug)]
 pub struct EventLoop<M: Machine> {
-    /// Driver of the state machine.
+    /// Driver that passes inputs to the state machine.
     pub driver: Driver<M>,
     /// Descriptors and timer for which the loop waits.
     pub waiting: Reactor,
@@ -30,7 +30,7 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
-    /// Returns the work of polling since the start.
+    /// Returns the results of polling since the start of the loop.
     pub const fn busy_poll_work(&self) -> BusyPollWork {
         self.polling.work()
     }
@@ -101,7 +101,7 @@ impl<M: Machine> EventLoop<M> {
         Ok(None)
     }
 
-    /// Handles the timeouts and the events of connections. If `ready` contains the link, first handles the link's
+    /// Handles the events of connections, and the timeouts. If `ready` contains the link, first handles the link's
     /// messages.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Runs a state machine in a program that is not a daemon. A program that is not a daemon has no control socket, no
+//! Runs a state machine in a program that is not a daemon, such as a client. Such a program has no control socket, no
 //! clients and no log.
 
 use std::io;
@@ -16,7 +16,7 @@ use crate::wait::{Reactor, ReadyKeys, SystemCallError};
 const FIRST_CALLER_KEY: u64 = 1;
 
 /// A state machine with its link. The caller runs [`step`](Self::step) in a loop. After each step, the caller checks
-/// the machine and the caller's own descriptors.
+/// the state of the machine, and handles those of its descriptors that are ready.
 #[derive(Debug)]
 pub struct MachineRunner<M: Machine, L, S, O> {
     cycle: EventLoop<M>,
@@ -30,8 +30,8 @@ pub struct MachineRunner<M: Machine, L, S, O> {
 pub struct StepResult {
     /// Time after the wait.
     pub now: Now,
-    /// The error that the link returned when it failed to receive. After this error, the runner has dropped the link,
-    /// but the machine does not know about the loss yet.
+    /// The error of a link that failed to receive. The runner has dropped this link, but the machine does not know
+    /// about the loss yet.
     pub link_failed: Option<io::Error>,
     ready: ReadyKeys,
 }
@@ -75,7 +75,7 @@ where
         net: M::Net,
         register: impl FnOnce(&L, &Reactor) -> Result<(), SystemCallError>,
     ) -> Result<(), SystemCallError> {
-        // The old link closes first, because this also removes its descriptors from the wait.
+        // First close the old link, because this also removes its descriptors from the wait.
         self.link = None;
         register(&link, &self.cycle.waiting)?;
         self.link = Some(link);
@@ -98,8 +98,8 @@ where
         self.link.as_mut()
     }
 
-    /// Adds a descriptor of the caller to the wait. It stays until it is closed or [removed](Self::remove). When the
-    /// descriptor is readable, a step reports this key.
+    /// Adds a descriptor of the caller to the wait. When the descriptor is readable, a step reports `key`. The
+    /// descriptor stays in the wait until it is closed or [removed](Self::remove).
     ///
     /// # Errors
     /// Fails if a system call fails.

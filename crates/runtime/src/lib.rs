@@ -1,7 +1,7 @@
 //! Runs the state machines of `ring-proto` on Linux. The crate has the driver, its links and connections, a single wait
 //! for all of them, and the clocks.
 //!
-//! The crate contains no protocol. The crate denies `unsafe`, and each file that needs `unsafe` gives the reason at its
+//! The crate contains no protocol. The crate denies `unsafe`, but some files allow it, and give the reason at their
 //! head. Start with [`driver`].
 
 #![deny(unsafe_code)]

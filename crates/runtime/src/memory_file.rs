@@ -1,6 +1,6 @@
-//! A small file in memory (tmpfs). A process writes it without system calls.
+//! A small file in memory (tmpfs). A process can write to this file without system calls.
 //!
-//! The contents survive the end of the process, like those of every file. They do not survive the end of the machine.
+//! The contents survive the end of the process, but not a restart of the machine.
 #![allow(
     unsafe_code,
     reason = "the file is mapped into memory, and another process could change it"
@@ -15,7 +15,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 
-/// Number of bytes of the file. No architecture has smaller pages.
+/// Number of bytes of the file. Every architecture has pages of at least this size.
 const LEN: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// A file of 4 KiB in memory, mapped for writing.
@@ -28,8 +28,8 @@ pub struct MemoryFile {
 unsafe impl Send for MemoryFile {}
 
 impl MemoryFile {
-    /// Maps the first 4 KiB of `file`; `None` if the file is not in memory. Writes to a file on a disk could fail or
-    /// wait later, and then the kernel would end this process.
+    /// Maps the first 4 KiB of `file`; `None` if the file is not in memory. If the file were on a disk, a later write
+    /// could fail or wait. After a failed write, the kernel would end this process.
     ///
     /// # Errors
     /// Fails if a system call fails. One reason is a lack of memory.
@@ -37,7 +37,7 @@ impl MemoryFile {
         if fstatfs(file)?.filesystem_type() != TMPFS_MAGIC {
             return Ok(None);
         }
-        // Reserves the memory, so that no later write fails.
+        // Reserve the memory, so that no later write fails.
         let len = libc::off_t::try_from(LEN.get()).map_err(io::Error::other)?;
         fallocate(file, FallocateFlags::empty(), 0, len)?;
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;

@@ -1,4 +1,4 @@
-//! The share of CPU time of a thread or session.
+//! Changes the share of the CPU time that a thread or a session gets.
 #![allow(
     unsafe_code,
     reason = "no crate has the two calls for the scheduler's flags, and the functions of musl always fail"
@@ -11,14 +11,14 @@ use nix::errno::Errno;
 use rustix::process::{getpriority_process, setpriority_process};
 
 /// The nice value for threads that a busy machine must not delay. If an owner of the token waits for the CPU longer
-/// than its lease, the ring replaces this owner. If a process waits that long before it renews a lock, the work under
-/// the lock ends. A delay on a busy machine is avoidable, because neither the machine nor the network is broken.
+/// than its lease, the ring replaces this owner. If a process that must renew a lock waits that long, the work under
+/// the lock is ended. Such delays are avoidable, because neither the machine nor the network has failed.
 pub const URGENT_NICE: i32 = -10;
 
-/// Sets the CPU share of the calling process's session, compared with other sessions. The session gets the share that
-/// the nice value `nice` stands for. Many kernels first divide CPU time among sessions, and then among the processes of
-/// a session by their nice values (autogroup). With such a kernel, a session that usually sleeps may wait for seconds
-/// while another session is busy.
+/// Sets the CPU share of the session of this process, as if the session were one process with the nice value `nice`.
+/// Many kernels first divide the CPU time among the sessions (autogroup). Only then do they divide the time of a
+/// session among its processes, by their nice values. On such a kernel, a process that usually sleeps may wait for
+/// seconds while another session is busy.
 ///
 /// # Errors
 /// Fails if the kernel refuses the value, because a larger share needs `CAP_SYS_NICE` or a resource limit. Also fails
@@ -27,9 +27,9 @@ pub fn set_session_priority(nice: i32) -> io::Result<()> {
     fs::write("/proc/self/autogroup", nice.to_string())
 }
 
-/// Raises the calling thread's CPU share to the share that the nice value `nice` stands for. The nice value of the
-/// largest share is -20, of the smallest share 19, and of the default share 0. A thread that already has a larger share
-/// keeps it. Threads and processes that the thread starts later get the default share, because their work may wait.
+/// Raises the CPU share of the calling thread to the share for the nice value `nice`. The nice value -20 gives the
+/// largest share, 19 gives the smallest share, and 0 is the default. A thread that already has a larger share keeps it.
+/// Threads and processes that the thread starts later get the default share, because their work may wait.
 ///
 /// # Errors
 /// Fails if the kernel refuses the value, because a larger share needs `CAP_SYS_NICE` or a resource limit.
@@ -43,8 +43,8 @@ pub fn raise_priority(nice: i32) -> io::Result<()> {
     }
 }
 
-/// Makes threads and processes that the calling thread starts later begin with the default share. A thread with another
-/// scheduling policy than the default stays as it is.
+/// Makes threads and processes that the calling thread starts later begin with the default share. Does nothing if the
+/// thread has a scheduling policy that is not the default.
 fn reset_on_fork() -> nix::Result<()> {
     let priority: libc::c_int = 0;
     // SAFETY: the call takes no pointers.
@@ -64,8 +64,8 @@ fn reset_on_fork() -> nix::Result<()> {
     Errno::result(done).map(drop)
 }
 
-/// Lowers the CPU share of the calling thread to the share that the nice value `nice` stands for. All threads and
-/// processes that the thread starts later inherit this share. A thread that already has a smaller share keeps it.
+/// Lowers the CPU share of the calling thread to the share for the nice value `nice`. All threads and processes that
+/// the thread starts later inherit this share. A thread that already has a smaller share keeps it.
 ///
 /// # Errors
 /// Fails if the kernel refuses the call, because a filter of system calls is active.
@@ -99,7 +99,7 @@ mod tests {
             let child = thread::spawn(|| current().unwrap());
             Some((current().unwrap(), child.join().unwrap()))
         };
-        // Without the permission, there is no raised priority to inherit.
+        // Without the permission to raise the priority, the test has nothing to check.
         if let Some((own, child)) = thread::spawn(values).join().unwrap() {
             assert!(own <= URGENT_NICE);
             assert_eq!(child, 0);

@@ -25,7 +25,8 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     };
     let mut bytes = [0; N];
     loop {
-        // Only shortly after the machine's start, the call waits for the random source, and a signal may interrupt it.
+        // Shortly after the start of the machine, the call may wait for the random source, and then a signal may
+        // interrupt it.
         match getrandom(&mut bytes, GetRandomFlags::empty()) {
             Ok(_) => return Ok(bytes),
             Err(rustix::io::Errno::INTR) => {}

@@ -1,4 +1,4 @@
-//! Numbers of bytes in options and in sentences.
+//! Parses numbers of bytes in options, and formats them for sentences.
 
 const UNITS: [(&str, usize); 3] = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
 
@@ -28,7 +28,7 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "too large: it is larger than any memory".to_owned())
 }
 
-/// Returns the beginning of a text, cut between two characters. It is as long as possible but has at most `max` bytes.
+/// Returns the longest beginning of a text that has at most `max` bytes and contains no incomplete character.
 pub fn truncate_to_bytes(text: &str, max: usize) -> &str {
     let ends = (0..=max.min(text.len())).rev();
     let end = { ends }.find(|&end| text.is_char_boundary(end));

@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal digits, for JSON.
+//! Encodes bytes as hexadecimal digits for JSON, and decodes such digits.
 
 use std::fmt::Write;
 

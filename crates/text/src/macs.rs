@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 /// The length of a MAC address as text: six pairs of digits, separated by colons.
 const MAC_LEN: usize = 17;
 
-/// Adds names to the MAC addresses in a text. The name that `name_of` returns for an address follows this address in
-/// parentheses. A fencing token contains an address between two hyphens. An address in a fencing token gets no name,
-/// because readers do not see it as an address. An address after `ringctl COMMAND` gets no name, because a person may
-/// paste the command into a shell.
+/// Adds names to the MAC addresses in a text. After each address comes the name from `name_of`, in parentheses. Some
+/// addresses get no name. A fencing token contains an address between two hyphens, which readers do not see as an
+/// address. A command such as `ringctl COMMAND ADDRESS` must stay unchanged, because a person may paste it into a
+/// shell.
 pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> String {
     let mut named = String::with_capacity(text.len());
     let mut rest = text;

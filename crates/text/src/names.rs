@@ -20,8 +20,8 @@ impl Names {
         names
     }
 
-    /// Reads both files again. If this process may not read a file, keeps the names of this file. When an editor
-    /// replaces the file, the sandbox of a daemon does not permit the new file.
+    /// Reads both files again. If this process may not read a file, keeps the names that it read before. This can
+    /// happen after an editor has replaced the file, because the sandbox of a daemon permits only the replaced file.
     pub fn refresh(&mut self) {
         let read = |path| match fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => None,

@@ -1,4 +1,5 @@
-//! Parses the valid part of a wrong command line. Error messages use this part to show the correct command line.
+//! Parses the valid part of a wrong command line. Error messages use this part to show the usage of the right
+//! subcommand.
 
 use std::ffi::OsString;
 
@@ -38,7 +39,7 @@ impl PartialParse {
     }
 }
 
-/// Returns the texts that an error has for this kind of context.
+/// Returns the texts that a clap error contains for this kind of context.
 pub fn context_texts(error: &Error, kind: ContextKind) -> &[String] {
     match error.get(kind) {
         Some(ContextValue::String(text)) => std::slice::from_ref(text),

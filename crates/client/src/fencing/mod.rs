@@ -1,10 +1,10 @@
 //! Fencing: a resource refuses the work of a holder if a newer token than the holder's token exists.
 //!
-//! A holder can be late. A holder that was paused or cut off may still act when another holder already has the token.
-//! No lock service can prevent such late actions. Only the resource can prevent late actions: it stores the newest
-//! token so far, and refuses older tokens. The type [`FencingToken`] is the token of a Lab2 ring (`RINGD_TOKEN`). The
-//! order of this type shows which of two tokens is newer. A [`Record`] is a file that stores the newest token. A record
-//! can also store tokens of any other type with the trait [`Fence`].
+//! A holder that was stalled or cut off may still act when another holder already has the token. No lock service can
+//! prevent such late actions. Only the resource can prevent them: it stores the newest token that it has seen, and
+//! refuses older tokens. The type [`FencingToken`] is the token of a Lab2 ring (`RINGD_TOKEN`). The greater of two such
+//! tokens is newer. A [`Record`] is a file that stores the newest token. A record can also store tokens of another
+//! type, if this type has the trait [`Fence`].
 //!
 //! ```
 //! use ring_client::fencing::{FencingToken, Record};

@@ -16,8 +16,8 @@ use super::{Fence, FencingToken};
 
 const RECORD_LEN: usize = 2 * slots::SLOT_LEN;
 
-/// The reason why a token is refused. The text of an error already contains the cause. So no error has a `source`,
-/// because programs would then print the cause twice.
+/// The reason why a token is refused. The text of an error already contains the cause. So the errors have no `source`:
+/// with a `source`, programs would print the cause twice.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FencingError {
@@ -77,16 +77,17 @@ impl<T: Fence> Record<T> {
     /// Waits for the lock on the file at `path`, and creates the file if it is missing.
     ///
     /// # Errors
-    /// Fails with [`FencingError::Damaged`] if the file is not a record (an empty file is no record), and with
-    /// [`FencingError::Io`] if the file cannot be used.
+    /// Fails with [`FencingError::Damaged`] if the file is not a record. An empty file is not a record. Fails with
+    /// [`FencingError::NoDirectory`] if the directory does not exist, and with [`FencingError::Io`] if the file cannot
+    /// be used.
     pub fn lock(path: &Path) -> Result<Self, FencingError> {
         Self::open(path, false)
     }
 
-    /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record: the newest readable token becomes its
-    /// newest token. If the damage destroyed a newer token, the repaired record admits tokens that are older than the
-    /// destroyed token. So call this function only if all older holders have ended their work. This function also
-    /// refuses a file that is longer than a record.
+    /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record. The repaired record contains the
+    /// newest readable token. If the damage destroyed a newer token, the repaired record admits tokens that are older
+    /// than the destroyed token. So call this function only if all older holders have ended their work. This function
+    /// does not repair a file that is longer than a record.
     ///
     /// # Errors
     /// Fails with the errors of [`lock`](Self::lock).
@@ -97,7 +98,7 @@ impl<T: Fence> Record<T> {
     fn open(path: &Path, repair: bool) -> Result<Self, FencingError> {
         let fail = |reason: io::Error| {
             let path = path.to_owned();
-            // This function creates a missing file, so the directory must be missing.
+            // The open creates a missing file. So if it finds no file, the directory is missing.
             match reason.kind() {
                 ErrorKind::NotFound => FencingError::NoDirectory { path },
                 _ => FencingError::Io { path, reason },
@@ -105,7 +106,7 @@ impl<T: Fence> Record<T> {
         };
         let file = open_locked(path).map_err(fail)?;
         let mut bytes = Vec::new();
-        // One more byte shows that the file is longer than a record.
+        // If the read returns one more byte than a record has, the file is too long.
         let limit = u64::try_from(RECORD_LEN + 1).unwrap_or(u64::MAX);
         (&*file).take(limit).read_to_end(&mut bytes).map_err(fail)?;
         let (found, was_damaged) = match slots::read(&bytes) {
@@ -226,8 +227,8 @@ fn lock_exclusive(mut file: File) -> io::Result<Flock<File>> {
     }
 }
 
-/// Creates a blank record at `path`, completely or not at all. Does nothing if another process has created the file in
-/// the meantime.
+/// Creates a record without a token at `path`. Other processes never see an incomplete record. Does nothing if another
+/// process has created the file in the meantime.
 fn create_blank(path: &Path) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -235,7 +236,7 @@ fn create_blank(path: &Path) -> io::Result<()> {
     };
     let mut prefix = OsString::from(".");
     prefix.push(path.file_name().unwrap_or_default());
-    // The name is unique, because other machines may create the same record at the same moment.
+    // The name of the temporary file is unique, because other machines may create the same record at the same moment.
     let mut new = tempfile::Builder::new()
         .prefix(&prefix)
         .suffix(".new")
@@ -249,7 +250,7 @@ fn create_blank(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Overwrites a damaged record with a new record that contains this newest token.
+/// Overwrites a damaged record with a new record whose newest token is `newest`.
 fn repair_file<T: Fence>(file: &File, newest: Option<T>) -> io::Result<Slots<T>> {
     let bytes = slots::record_bytes(newest);
     file.write_all_at(&bytes, 0)?;
@@ -312,7 +313,7 @@ mod tests {
         let whole = |progress| {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("record");
-            // The second slot is written first, so the first slot has the last of two tokens.
+            // The first token goes to the second slot, and the last token goes to the first slot.
             for progress in [progress - 1, progress] {
                 Record::<FencingToken>::lock(&path)
                     .unwrap()

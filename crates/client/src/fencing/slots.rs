@@ -1,14 +1,14 @@
 //! The bytes of a record: two slots. Each write changes only one of the two slots.
 //!
-//! Each slot is one line of [`SLOT_LEN`] bytes: a token (or `none`), a checksum, and spaces. A new token is written
-//! over the older of the two tokens, so a failed write leaves the slot with the newer token unchanged. A damaged slot
-//! may have contained the newest token. A slot can be damaged for two reasons. Either a crash interrupted the write
-//! before any program acted under the token, or the slot was damaged later. The record does not show the reason for the
-//! damage, so a record with a damaged slot is refused.
+//! Each slot is one line of [`SLOT_LEN`] bytes: a token (or `none`), a checksum, and spaces. A new token replaces the
+//! older of the two tokens. So if a write fails, the slot with the newer token stays unchanged. A damaged slot may have
+//! contained the newest token. There are two possible reasons for a damaged slot. Either a crash interrupted the write
+//! of a token, and no program has acted under this token. Or the slot was damaged later. The record does not show the
+//! reason for the damage, so this library refuses a record with a damaged slot.
 //!
-//! The state files of nodes also have two slots, but share no code with records (`crates/host/src/two_slots.rs`). In a
-//! state file, each slot has a sequence number, and if one slot is damaged, the other slot is valid. If one slot of a
-//! record is damaged, the other slot may contain the older token, and would admit a stale holder.
+//! The state files of nodes also have two slots (`crates/host/src/two_slots.rs`), but the two formats share no code. If
+//! one slot of a state file is damaged, the node uses the other slot. A record must not do this: the other slot may
+//! contain the older token, and then the record would admit a stale holder.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -71,7 +71,7 @@ pub(super) fn read<T: Fence>(bytes: &[u8]) -> Result<Slots<T>, Damage<T>> {
     }
 }
 
-/// The contents of a valid slot. A slot without a token compares as less than every slot with a token.
+/// The contents of a valid slot. A slot without a token is less than every slot with a token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SlotContents<T>(Option<T>);
 

@@ -9,8 +9,8 @@ use ring_codec::lab2::Token;
 use ring_text::parse_mac;
 use thiserror::Error;
 
-/// A fencing token. A holder shows it to a resource. The text of a token is progress-author-number, as in
-/// `1795-02:00:00:00:00:01-7`.
+/// A fencing token. A holder sends its fencing token to each resource that it uses. The text of a token is
+/// progress-author-number, as in `1795-02:00:00:00:00:01-7`.
 ///
 /// The greater of two tokens is newer, by the order of `docs/reference/lab2/states.md T1`: first the larger progress,
 /// then the smaller author, then the smaller number. A comparison of the progress does not suffice, because the two
@@ -70,8 +70,8 @@ fn parse(text: &str) -> Option<FencingToken> {
         author: MacAddr(parse_mac(author)?),
         number: number.parse().ok()?,
     });
-    // Each token has only one valid spelling. With a second spelling, a program that compares texts would get a wrong
-    // result.
+    // Each token has only one valid spelling. If a token had two spellings, programs that compare the texts of tokens
+    // would take them for different tokens.
     (token.to_string() == text).then_some(token)
 }
 

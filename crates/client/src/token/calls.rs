@@ -10,9 +10,9 @@ use ring_runtime::clock;
 use super::session::Wake;
 use super::{Error, Session, WaitLimits};
 
-/// Maximum time for the confirmation of a withdrawal.
+/// Maximum time to wait for the confirmation of a withdrawal.
 const WITHDRAW_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum time for the answer to LOGOUT. The client sends LOGOUT three times within 0.7 s.
+/// Maximum time to wait for the answer to LOGOUT. The client sends LOGOUT three times within 0.7 s.
 const LOGOUT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A granted token.
@@ -60,8 +60,8 @@ impl Session {
     /// request continues in a new session.
     ///
     /// # Errors
-    /// Fails if the token is not granted in time, or if the wait is interrupted. If the token is not granted, the
-    /// client withdraws the request. Also fails if no session is live in time, or if the name is invalid.
+    /// Fails if the token is not granted in time, or if the wait is interrupted. In these cases, the client withdraws
+    /// the request. Also fails if no session is live in time, or if the name is invalid.
     pub fn acquire(
         &mut self,
         name: &[u8],
@@ -99,7 +99,7 @@ impl Session {
     /// ends when the lease ends.
     ///
     /// # Errors
-    /// Fails if the session is lost. Then it is unknown whether the data were set. Also fails if the token is not held.
+    /// Fails if the token is not held. Also fails if the session is lost. Then it is unknown whether the data were set.
     pub fn release(&mut self, name: &[u8], data: Option<&[u8]>) -> Result<(), Error> {
         let id = self.id();
         self.command(release_command(name, data))?;
@@ -179,7 +179,7 @@ impl Session {
     }
 
     /// Ends the session, together with all its tokens and requests. Waits for the leader's answer, and returns whether
-    /// it arrived. If no answer arrived, the servers may end the session only after the client timeout.
+    /// it arrived. If no answer arrived, the session may continue on the servers until the client timeout has passed.
     ///
     /// # Errors
     /// Fails only if a system call fails.
@@ -196,7 +196,8 @@ impl Session {
         Ok(confirmed.unwrap_or(false))
     }
 
-    /// Waits until `by` for an event. Even if the watched descriptor becomes readable, the wait continues.
+    /// Waits for an event as [`wait_for`](Self::wait_for) does, but does not stop when the watched descriptor becomes
+    /// readable.
     fn wait_for_unwatched<T>(
         &mut self,
         by: Option<Instant>,
@@ -243,7 +244,7 @@ fn release_command(name: &[u8], data: Option<&[u8]>) -> Command {
     }
 }
 
-/// Returns the outcome of a release, if the event contains it.
+/// Returns the outcome of a release. Returns `None` if the event is not about this release.
 fn release_outcome(event: &Event, name: &[u8], id: Option<i32>) -> Option<Result<(), Error>> {
     match event {
         Event::Returned { name: of } if **of == *name => Some(Ok(())),
@@ -275,7 +276,7 @@ fn request_outcome(event: &Event, wanted: &[u8], id: i32) -> Option<RequestOutco
         Event::Granted {
             name, fence, data, ..
         } if **name == *wanted => Some(RequestOutcome::Granted(Grant {
-            // The request asked for a fencing number, so there is one.
+            // The client requested a fencing number, so the grant contains one.
             fence: fence.unwrap_or_default(),
             data: data.to_vec(),
         })),

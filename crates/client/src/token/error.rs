@@ -83,7 +83,7 @@ pub enum Obstacle {
         /// The id of the key that signs; `None` without keys.
         key: Option<u32>,
     },
-    /// The servers do not sign their answers.
+    /// The answers of a server have no valid signature.
     #[error(
         "{server} answers without a valid signature: it does not know the key {key} of this program; give the key to \
          all servers with --client-keys, or use no key here"
@@ -107,7 +107,7 @@ pub enum Obstacle {
         /// The signature of this program's list.
         signature: i32,
     },
-    /// A server would end sessions before their confirmation.
+    /// The client timeout of a server is too short: the server would end a session before its confirmation.
     #[error(
         "the client timeout of {} is {}, which is too short to confirm a session: give all servers the same \
          --client-timeout of 200 ms or more",

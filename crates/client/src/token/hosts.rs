@@ -1,4 +1,4 @@
-//! The hosts of a list of servers, and the addresses of the hosts, as the resolver returns them
+//! The hosts of a list of servers. A resolver finds the addresses of the hosts
 //! (`docs/token-service/protocol/conventions.md` O5).
 
 use std::io;
@@ -29,8 +29,7 @@ pub(super) struct Host {
 /// The addresses of the servers from the resolver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// The addresses, by the index of the server. The address is `None` if a server has no address. A server with no
-    /// address counts as DOWN.
+    /// The addresses, by the index of the server. `None` for a server without an address. Such a server counts as DOWN.
     pub addresses: Box<[Option<SocketAddr>]>,
     /// Whether the resolver answered for each name.
     pub is_complete: bool,
@@ -44,8 +43,8 @@ impl Host {
         self.name.parse::<IpAddr>().is_ok()
     }
 
-    /// Returns the best address. Every IPv4 address is better than an IPv6 address. Among addresses of one kind, an
-    /// address that other machines can reach is better.
+    /// Returns the best address of this host. IPv4 is better than IPv6. Within one family, an address that other
+    /// machines can reach is better than a loopback address.
     fn resolve(&self) -> io::Result<SocketAddr> {
         let found: Vec<SocketAddr> = (&*self.name, self.port).to_socket_addrs()?.collect();
         let rank = |address: &&SocketAddr| (address.is_ipv6(), address.ip().is_loopback());
@@ -59,7 +58,7 @@ impl Hosts {
         Self(hosts.into())
     }
 
-    /// Whether the list contains a name. The address of a name may change.
+    /// Whether the list contains a name. Later, a name may have a different address.
     pub fn has_names(&self) -> bool {
         !self.0.iter().all(Host::is_literal)
     }
@@ -119,7 +118,8 @@ impl Hosts {
                 continue;
             }
             let (sender, host) = (sender.clone(), host.clone());
-            // If the resolver does not answer, this function does not wait for the resolver's thread, which stays.
+            // If the resolver does not answer, the function returns without waiting for the thread of the resolver.
+            // This thread continues.
             let thread = thread::Builder::new().spawn(move || {
                 let _ = sender.send((index, resolve(&host)));
             });

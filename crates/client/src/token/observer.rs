@@ -8,18 +8,19 @@ use ring_proto::ftn::client::{Event, LoginFailure, Loss};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-/// A queue of the events that the program has not taken. The remaining fields hold facts from events that do not enter
-/// the queue.
+/// A queue of the events that the program has not taken. The other fields contain data of events that are not in the
+/// queue.
 #[derive(Debug, Default)]
 pub(super) struct SessionObserver {
     pub events: VecDeque<Event>,
     /// Whether the state machine needs a new socket.
     pub needs_socket: bool,
-    /// The last reason why a session could not start. The reason is `None` after a session becomes live.
+    /// The last reason why a session could not start. `None` after a session became live.
     pub trouble: Option<LoginFailure>,
-    /// The last server with a different list, and the signature of this list.
+    /// The last server whose list of servers differs from the program's list, and the signature of the server's list.
     pub other_list: Option<(SocketAddr, i32)>,
-    /// The last server whose client timeout is too short for any session: the server's index, and the timeout.
+    /// The last server whose client timeout is too short for a session. The first value is the server's index, and the
+    /// second value is this timeout.
     pub short_timeout: Option<(usize, Duration)>,
 }
 
@@ -42,7 +43,7 @@ impl Observe<Event> for SessionObserver {
                 self.short_timeout = None;
                 self.events.push_back(event.clone());
             }
-            // The session was never live, so the program does not know it.
+            // This session was never live, so the program does not know of it.
             Event::Lost {
                 loss: Loss::NotProven,
                 ..

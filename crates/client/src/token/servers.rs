@@ -22,7 +22,7 @@ pub enum ServersError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file lists no servers or too many servers.
+    /// The file lists no server, or more than [`SERVERS_MAX`] servers.
     #[error(
         "{} lists {count} servers: give 1 to {SERVERS_MAX}, each on a line HOST:PORT", path.display()
     )]
@@ -97,7 +97,7 @@ pub struct ServerList {
     pub warnings: Vec<String>,
 }
 
-/// Reads a list of servers and resolves the servers, as [`read_list`] does.
+/// Reads a list of servers and resolves the servers as [`read_list`] does, but returns only the servers.
 ///
 /// # Errors
 /// Fails with a [`ServersError`].
@@ -105,8 +105,8 @@ pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
     Ok(read_list(path)?.servers)
 }
 
-/// Reads a list of servers and resolves each server to its best address. IPv4 is better than IPv6. If no server has an
-/// address, the result is an error. If only some servers have no address, they count as DOWN.
+/// Reads a list of servers and resolves each server to its best address. IPv4 is better than IPv6. A server without an
+/// address counts as DOWN. Fails if no server has an address.
 ///
 /// # Errors
 /// Fails with a [`ServersError`].
@@ -126,8 +126,8 @@ pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError>
     parse_list(path, text, |hosts| Some(hosts.resolve()))
 }
 
-/// Resolves the servers of a list as [`resolve_list`] does, but waits at most for `limit`. A name that is unresolved
-/// after `limit` has no address at first.
+/// Resolves the servers of a list as [`resolve_list`] does, but waits at most for `limit`. At first, a name that is
+/// unresolved after `limit` has no address.
 ///
 /// # Errors
 /// Fails with a [`ServersError`].
@@ -151,8 +151,8 @@ pub fn list_with_addresses(
     parse_list(path, text, |hosts| hosts.with_addresses(addresses))
 }
 
-/// Parses a list. `resolve` returns the addresses, or `None` if the number of addresses differs from the number of
-/// servers.
+/// Parses a list. `resolve` returns the addresses of the hosts. It returns `None` if it has a different number of
+/// addresses.
 fn parse_list(
     path: &Path,
     text: &str,

@@ -26,13 +26,13 @@ use super::{Error, Obstacle};
 
 /// The key under which the watched descriptor is registered with the poller.
 const WATCHED: u8 = 0;
-/// The time between two searches for the addresses of this machine while the session is not live.
+/// While the session is not live, the client finds the addresses of this machine again after each such interval.
 const ADDRESSES_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reason for the end of a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// An event. A [grant](Event::Granted) is returned only before the end of the lease.
+    /// An event. A wait returns a [grant](Event::Granted) only before the end of the lease.
     Event(Event),
     /// The [lease](Session::lease) lasts longer.
     Renewed,
@@ -52,10 +52,10 @@ pub enum Wake {
 pub struct Session {
     machine_runner: MachineRunner<Client, Link, NoStore, SessionObserver>,
     keys: Keys,
-    /// The time at which a session that is not live finds the addresses of this machine again.
+    /// The time at which the client finds the addresses of this machine again, if the session is not live then.
     addresses_due: Instant,
     watched: Option<OwnedFd>,
-    /// The end of the lease in the last [`Wake::Renewed`].
+    /// The end of the lease when the last [`Wake::Renewed`] was returned.
     reported_lease: Option<Instant>,
     resolver: Option<Resolver>,
     socket_is_v4: bool,
@@ -84,8 +84,8 @@ impl Session {
         Self::open_with(servers, client_timeout, introduction, Keys::none())
     }
 
-    /// Opens a session as [`open`](Self::open) does. The session signs its messages with the first key. It accepts only
-    /// signed messages.
+    /// Opens a session as [`open`](Self::open) does. The session signs its messages with the first key, and accepts
+    /// only signed messages.
     ///
     /// # Errors
     /// Fails if no socket can be created, or if the kernel has no random source.
@@ -130,7 +130,7 @@ impl Session {
     }
 
     /// Resolves the servers' names repeatedly during the session. So the session can reach a server even after the
-    /// server's address changes. A server without an address gets its address when its name is resolved.
+    /// server's address changes. A server without an address gets an address as soon as its name is resolved.
     pub fn resolving(mut self, hosts: Hosts) -> Self {
         let servers = self.servers();
         let has_all = (0..servers.len()).all(|index| servers.address(index).is_some());
@@ -147,8 +147,8 @@ impl Session {
     /// Applies newly resolved addresses.
     ///
     /// # Errors
-    /// If the new addresses are of the other kind (IPv4 or IPv6), the session needs a new socket. Fails if this socket
-    /// cannot be created.
+    /// Fails if a new socket is needed and cannot be created. The session needs a new socket if the addresses change
+    /// from IPv4 to IPv6, or from IPv6 to IPv4.
     fn apply_resolved_names(&mut self) -> Result<(), Error> {
         self.resolver = match self.resolver.take() {
             Some(Resolver::Starts(at, hosts)) if at <= clock::now().monotonic => {
@@ -280,7 +280,7 @@ impl Session {
             }
             match self.step(until)? {
                 None => {}
-                // First return events that the step has received.
+                // First return the events that this step received.
                 Some(Wake::Ready | Wake::TimedOut)
                     if !self.machine_runner.observer().events.is_empty() => {}
                 Some(wake) => return Ok(wake),
@@ -326,8 +326,8 @@ impl Session {
         Ok(is_late.then_some(Wake::TimedOut))
     }
 
-    /// Returns the end of the lease on `CLOCK_BOOTTIME`. Before the end of the lease, all held tokens are safe. Work
-    /// with the tokens must end before this time. Returns `None` if there is no live session.
+    /// Returns the end of the lease on `CLOCK_BOOTTIME`. Until then, all held tokens are safe. Work under the tokens
+    /// must end before the end of the lease. Returns `None` if there is no live session.
     pub fn lease(&self) -> Option<Instant> {
         let now = clock::now().monotonic;
         self.machine_runner
@@ -336,8 +336,8 @@ impl Session {
             .filter(|&end| now < end)
     }
 
-    /// Returns a token that is held and is not being released. Returns `None` if there is no such token, or after the
-    /// end of the lease.
+    /// Returns the held token with this name, unless its release has begun. Returns `None` if there is no such token,
+    /// or after the end of the lease.
     pub fn holding(&self, name: &[u8]) -> Option<HeldToken<'_>> {
         self.lease()?;
         self.machine_runner.machine().held_token(name)
@@ -357,7 +357,7 @@ impl Session {
         }
     }
 
-    /// Returns the state of the client.
+    /// Returns the state of the client's session.
     pub fn standing(&self) -> ClientState {
         self.machine_runner.machine().state()
     }

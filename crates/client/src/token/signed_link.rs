@@ -21,7 +21,7 @@ use ring_trust::{
 use super::Error;
 use super::hosts::source_towards;
 
-/// The maximum time for the greeting of the servers. On a LAN, it takes less than a millisecond.
+/// The maximum time for the greeting of the servers. On a LAN, the greeting takes less than a millisecond.
 const GREETING_TIMEOUT: Duration = Duration::from_millis(10);
 
 pub(super) type Link = Authenticated<UdpLink, ClientAddressing>;
@@ -37,7 +37,7 @@ impl Keys {
         Self(None)
     }
 
-    /// Makes the link of a socket.
+    /// Creates a link that sends over `socket`.
     ///
     /// # Errors
     /// Fails if a system call fails.
@@ -81,7 +81,7 @@ pub(super) fn update_addresses(link: Option<&mut Link>, servers: &Servers) {
     }
 }
 
-/// Returns a server that answered without a signature.
+/// Returns the address of a server that answered without a valid signature.
 pub(super) fn unsigned_server(link: Option<&mut Link>) -> Option<SocketAddr> {
     link?.signer()?.last_refused(DropReason::Unsigned)
 }
@@ -107,7 +107,8 @@ pub(super) fn socket(link: &Link) -> &UdpLink {
 }
 
 /// Exchanges challenges and answers with the servers, because a server drops messages of a client that it does not know
-/// yet. Waits only a short time for the servers: later challenges follow from the client's messages.
+/// yet. Waits at most [`GREETING_TIMEOUT`]. A server that has not answered by then challenges the client when it gets a
+/// message of the client.
 fn greet(link: &mut Link, servers: &[SocketAddr]) -> io::Result<()> {
     let mut now = clock::now();
     let end = now.monotonic + GREETING_TIMEOUT;
@@ -115,7 +116,7 @@ fn greet(link: &mut Link, servers: &[SocketAddr]) -> io::Result<()> {
     link.greet(now, servers.iter().copied());
     while !is_known_to_all(link, now, servers.len()) && now.monotonic < end {
         let left = end.since(now.monotonic);
-        // A wait of zero milliseconds would use processor time.
+        // A wait of zero milliseconds would return at once, and the loop would use the whole processor.
         let left = u16::try_from(left.as_millis()).unwrap_or_default().max(1);
         let mut sockets = [PollFd::new(socket(link).as_fd(), PollFlags::POLLIN)];
         match poll(&mut sockets, left) {
@@ -129,7 +130,8 @@ fn greet(link: &mut Link, servers: &[SocketAddr]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether all servers have answered. A server sends its challenge before its answer, so it also knows this client.
+/// Whether all servers have answered the client's challenges. Then each server also knows this client, because a server
+/// sends its challenge before its answer.
 fn is_known_to_all(link: &Link, now: Now, servers: usize) -> bool {
     let signer = link.signer();
     let peers = signer.into_iter().flat_map(|signer| {
@@ -143,7 +145,7 @@ fn is_known_to_all(link: &Link, now: Now, servers: usize) -> bool {
 #[derive(Debug)]
 pub(super) struct ClientAddressing {
     port: u16,
-    /// The address of each server, and the client's address for this server.
+    /// The address of each server, and the address from which the client sends to this server.
     paths: Vec<(SocketAddr, IpAddr)>,
 }
 

@@ -9,8 +9,8 @@ const SESSION_DEFAULT: Duration = Duration::from_secs(10);
 /// Minimum time to wait for a session. A login takes up to 50 ms. A lost datagram is repeated after 100 ms.
 const SESSION_MIN: Duration = Duration::from_millis(500);
 
-/// Limits of a wait for a token. The protocol has no message that refuses a token. While another client holds the
-/// token, the client gets no answer.
+/// Limits of a wait for a token. The limits are necessary because the protocol cannot refuse a token: while another
+/// client holds the token, the servers send no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitLimits {
     session: Duration,
@@ -18,7 +18,8 @@ pub struct WaitLimits {
 }
 
 impl WaitLimits {
-    /// Returns limits for a request that waits for the token without a limit, and for a session for 10 s.
+    /// Returns limits for a request that waits at most 10 s for the session, and then waits for the token without a
+    /// limit.
     pub const fn endless() -> Self {
         Self {
             session: SESSION_DEFAULT,
@@ -58,8 +59,8 @@ impl WaitLimits {
         Some(grant.max(self.session + RETRY * 4))
     }
 
-    /// Returns the time at which the client gives up waiting for a token. The client requested the token at `began`,
-    /// and the session became live at `live`.
+    /// Returns the time until which the client waits for a token. The wait began at `began`, and the session became
+    /// live at `live`.
     pub(super) fn grant_deadline(&self, began: Instant, live: Instant) -> Option<Instant> {
         let grant = self.grant?;
         Some((began + grant).max(live + RETRY * 4))

@@ -2,8 +2,8 @@
 
 use ring_proto::ftn::server::majority;
 
-/// If the quorum is so small that both sides of a split network can grant the same token, returns a warning. Returns
-/// `None` if `quorum` is a majority of `servers`.
+/// Returns a warning if `quorum` is not a majority of `servers`. With such a quorum, both sides of a split network can
+/// grant the same token.
 pub fn split_warning(quorum: usize, servers: usize) -> Option<String> {
     (quorum < majority(servers)).then(|| {
         format!(

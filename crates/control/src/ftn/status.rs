@@ -23,7 +23,7 @@ pub struct Status {
     pub servers: Vec<ServerStatus>,
     /// The signature of the list.
     pub ssig: i32,
-    /// The number of servers that a leader needs for its authority. The leader counts too.
+    /// The number of servers that a leader needs for its authority, including the leader.
     pub quorum: usize,
     /// `electing`, `follower` or `leader`.
     pub role: String,
@@ -33,15 +33,16 @@ pub struct Status {
     pub leader: Option<usize>,
     /// The number of the configuration; 0 if the server knows no configuration.
     pub configuration: u64,
-    /// The round of the last STATE that the server sent or followed. The sequence number of a STATE contains the round.
+    /// The round of the last STATE message that the server sent or obeyed. The round is a part of the message's
+    /// sequence number.
     pub round: u32,
-    /// Whether the server may serve and change tokens. A leader may serve and change tokens while it has a quorum. A
-    /// follower may serve and change tokens while it receives messages from its leader.
+    /// Whether the server may grant and change tokens. A leader has this authority while it has a quorum. A follower
+    /// has this authority while it receives messages from its leader.
     pub authority: bool,
-    /// The remaining grace time, in nanoseconds. During the grace time, clients may continue sessions of an earlier run
-    /// of the servers.
+    /// The remaining grace time, in nanoseconds. During the grace time, clients may continue the sessions that they had
+    /// before the servers were restarted.
     pub grace_ns: u64,
-    /// The sessions whose answers a survey waits for. The list of sessions is `null` if no survey runs.
+    /// The sessions that have not yet answered the survey that is running. The list is `null` if no survey runs.
     pub survey: Option<Vec<i32>>,
     /// The sessions of all clients.
     pub sessions: Vec<SessionStatus>,
@@ -53,7 +54,7 @@ pub struct Status {
     pub waiting: usize,
     /// The memory that the tokens use, in bytes. The maximum is `max_memory_bytes`.
     pub memory_bytes: usize,
-    /// The memory of incomplete messages, in bytes. Only some parts of these messages have arrived.
+    /// The memory that incomplete messages use, in bytes. A message is incomplete until all its parts have arrived.
     #[serde(default)]
     pub parts_bytes: usize,
     /// The memory that the tokens may use.
@@ -61,7 +62,8 @@ pub struct Status {
     /// The keys of this server.
     #[serde(default)]
     pub trust: TrustStatus,
-    /// The limits of the daemon that the kernel does not support. The list is empty if the sandbox is complete.
+    /// The limits of the daemon's sandbox that this kernel does not support. The list is empty if the kernel supports
+    /// all limits.
     #[serde(default)]
     pub missing_limits: Vec<String>,
     /// The options of the daemon, with the source of each value.
@@ -84,8 +86,8 @@ pub struct ServerStatus {
     pub name: String,
     /// The state of the server, according to the configuration: `DOWN`, `BOOTING` or `READY`.
     pub state: String,
-    /// The id of the key with which the server signs its messages. The id is `null` for this server, if no message of
-    /// the server had a valid signature, or if this server has no keys.
+    /// The id of the key with which the server signs its messages. The id is `null` in the entry of this server, and
+    /// for each server without a valid signature. If this server has no keys, all ids are `null`.
     #[serde(default)]
     pub key: Option<u32>,
 }
@@ -97,14 +99,14 @@ pub struct SessionStatus {
     pub id: i32,
     /// The address of the session's client.
     pub address: String,
-    /// The id of the key with which the client signs its messages. The id is `null` if this server got no message of
-    /// the client with a valid signature, or if it has no keys.
+    /// The id of the key with which the client signs its messages. The id is `null` if this server has no keys, or if
+    /// no message of the client had a valid signature.
     #[serde(default)]
     pub key: Option<u32>,
 }
 
 impl Status {
-    /// Whether the server currently serves its tokens to clients.
+    /// Whether the server currently grants its tokens to clients.
     pub fn is_serving(&self) -> bool {
         self.authority && self.state == READY
     }

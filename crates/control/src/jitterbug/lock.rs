@@ -8,11 +8,11 @@ use strum::IntoStaticStr;
 pub enum RefusalReason {
     /// The request waited for its maximum time.
     Timeout,
-    /// A client of this machine holds the lock, and the request asked not to wait.
+    /// A client of this machine holds the lock, and the request permits no wait.
     Busy,
     /// Too many clients wait already.
     QueueFull,
-    /// The client runs under the lock that it requests.
+    /// The client already works under the lock that it requests.
     AlreadyHeld,
     /// The daemon shuts down.
     Leaving,
@@ -25,11 +25,11 @@ impl RefusalReason {
     }
 }
 
-/// The reason for a loss.
+/// The reason why a program lost its lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum LossReason {
-    /// A request ordered this node to pass the token on.
+    /// A client sent a request to pass the token on.
     Yield,
     /// The maximum time to hold the lock is over.
     MaxHold,
@@ -37,11 +37,11 @@ pub enum LossReason {
     Shutdown,
     /// A different leader has a stronger token.
     StrongerToken,
-    /// The daemon was stalled, and the stall was so long that another node may lead now.
+    /// The daemon was stalled for so long that another node may be the leader.
     Lease,
     /// The interface lost or changed its address.
     Link,
-    /// The client ended without a release, so there is no receiver for the message.
+    /// The client ended without a release. The daemon sends this reason to no client.
     Gone,
 }
 

@@ -18,6 +18,6 @@ pub const WAITER: &str = "waiter";
 /// The state of a node outside of a ring.
 pub const ORPHAN: &str = "orphan";
 
-/// A request for a lock. The type of a required grade is a text, so that the node can parse a request with any grade
-/// and then refuse the request.
+/// A request for a lock. The required grade is a text. So a node can parse a request with any grade, and then refuse
+/// it.
 pub type LockRequest = super::LockRequest<String>;

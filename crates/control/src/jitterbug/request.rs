@@ -28,12 +28,12 @@ pub enum JitterbugRequest {
     /// The request for a job that runs once in a period. The node refuses this request, because such jobs do not exist
     /// in Jitterbug.
     Once {},
-    /// The request for a pause. The node refuses this request, because every node that takes part in a Jitterbug ring
-    /// leads at times.
+    /// The request for a pause. The node refuses this request, because each node of a Jitterbug ring becomes leader
+    /// from time to time.
     Pause {},
     /// The request to end a pause. The node refuses this request, because Jitterbug has no pauses.
     Resume,
-    /// The request to remove a node. The node refuses this request, because no node ever leaves the list.
+    /// The request to remove a node. The node refuses this request, because a node never leaves the list.
     Forget {},
 }
 

@@ -12,7 +12,7 @@ use crate::{ConfigStatus, Health, NodeStatus, TrustStatus};
 pub struct Status {
     /// The system's name, [`SYSTEM`](super::SYSTEM).
     pub protocol: String,
-    /// The name of the interface.
+    /// The name of the node's interface.
     pub interface: String,
     /// The node's address; `null` if the node has no address.
     pub address: Option<String>,
@@ -37,13 +37,15 @@ pub struct Status {
     pub data_hex: String,
     /// The length of the token's data in bytes.
     pub data_len: usize,
-    /// A maximum, in milliseconds: if the event loop was stalled for at most this long, a leading node still leads.
+    /// A time in milliseconds. If the event loop of a leader was stalled for at most this time, the node is still
+    /// leader.
     #[serde(default)]
     pub lease_ms: u64,
     /// The keys of the node.
     #[serde(default)]
     pub trust: TrustStatus,
-    /// The limits of the daemon that the kernel does not support. The list is empty if the sandbox is complete.
+    /// The limits of the daemon's sandbox that this kernel does not support. The list is empty if the kernel supports
+    /// all limits.
     #[serde(default)]
     pub missing_limits: Vec<String>,
     /// The options of the daemon, with the source of each value.
@@ -66,11 +68,11 @@ pub struct EntryStatus {
     pub address: String,
     /// The port of the node's TCP listener.
     pub port: u16,
-    /// The id of the key with which the node signs its datagrams. The id is `null` for this node, if no datagram of the
-    /// node had a valid signature, or if this node has no keys.
+    /// The id of the key with which the node signs its datagrams. The id is `null` in the entry of this node, and for
+    /// each node without a valid signature. If this node has no keys, all ids are `null`.
     #[serde(default)]
     pub key: Option<u32>,
-    /// The penalty. If a node has a penalty, leaders skip it in some of its turns.
+    /// The penalty. When a node with a penalty should get the token, leaders skip it some of the times.
     pub penalty: Penalty,
 }
 
@@ -83,11 +85,11 @@ pub struct NodeEntry {
     pub port: u16,
 }
 
-/// The penalty of a node of the list. When `count` is 2^`threshold` - 1, a leader tries to pass the token to
-/// this node again.
+/// The penalty of a node of the list. When `count` reaches 2^`threshold` - 1, a leader tries again to pass the token to
+/// this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Penalty {
-    /// The number of failed attempts minus the number of successful attempts.
+    /// The number of failed attempts to pass the token to the node, minus the number of successful attempts.
     pub threshold: u32,
     /// The number of turns in which leaders skipped the node.
     pub count: u32,
@@ -101,8 +103,8 @@ pub struct CountersStatus {
     pub plain: BTreeMap<String, u64>,
     /// Dropped messages by reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Received datagrams whose signature was missing, wrong or used before, by reason (`unsigned`, …). The node
-    /// dropped them, or accepted a part of them because it accepts unsigned messages.
+    /// Received datagrams whose signature was missing, wrong or used before, by reason (`unsigned`, …). If the node
+    /// accepts unsigned messages, it accepted some of these datagrams. It dropped the others.
     #[serde(default)]
     pub unproven: BTreeMap<String, u64>,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TokenStatus;
 
-/// The keys of a ring's event. In addition to its own keys, each event has a number, a time and a name.
+/// The keys of a ring's event, without the keys of [`EventHead`](crate::EventHead).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingEvent {
     /// The state before the event. Only `state_changed` has this field.
@@ -12,7 +12,7 @@ pub struct RingEvent {
     pub from: Option<String>,
     /// The state after the event.
     pub state: String,
-    /// The reason. Only `state_changed` and events about the end of a lock have this grade or state.
+    /// The reason for the event. Only `state_changed` and the events about the end of a lock have a reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The token that the node holds. If the node holds no token, this is the strongest token that it knows.
@@ -30,7 +30,7 @@ pub struct RingEvent {
     /// The host name that this member announced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member_name: Option<String>,
-    /// The number of other members to which the same event happened. Only `member_silent` and `member_alive` have this
+    /// The number of other members for which this event is also true. Only `member_silent` and `member_alive` have this
     /// number.
     #[serde(default, skip_serializing_if = "is_none")]
     pub others: usize,

@@ -22,9 +22,9 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Grade {
-    /// No member is known to have confirmed the lock.
+    /// The owner knows no member that has confirmed the lock.
     Alone,
-    /// All members that were heard lately have confirmed the lock.
+    /// All members that the owner heard lately have confirmed the lock.
     #[serde(rename = "all-heard", alias = "view")]
     #[strum(to_string = "all-heard", serialize = "view")]
     AllHeard,
@@ -57,11 +57,11 @@ impl Grade {
 pub enum RefusalReason {
     /// The request waited for its maximum time.
     Timeout,
-    /// A client of this machine holds the lock, and the request does not wait.
+    /// A client of this machine holds the lock, and the request permits no wait.
     Busy,
     /// The node got the token, but the wait ended before the token had the required grade.
     Grade,
-    /// The node is paused, and the request does not wait.
+    /// The node is paused, and the request permits no wait.
     Paused,
     /// The job already ran in its period, or runs now.
     AlreadyRan,
@@ -73,7 +73,7 @@ pub enum RefusalReason {
     LockTableFull,
     /// Too many clients wait already.
     QueueFull,
-    /// The client runs under the lock that it requests.
+    /// The client already works under the lock that it requests.
     AlreadyHeld,
     /// The client requests a lower grade than the daemon requires for every lock.
     Rule,
@@ -91,11 +91,11 @@ impl RefusalReason {
     }
 }
 
-/// The reason for a loss.
+/// The reason why a program lost its lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum LossReason {
-    /// A request told this node to hand the token over.
+    /// A client sent a request to hand the token over.
     Yield,
     /// The maximum time to hold the lock is over.
     MaxHold,
@@ -119,7 +119,7 @@ pub enum LossReason {
     Paused,
     /// The owner of the token has removed the named lock, or has granted it to another program.
     Removed,
-    /// The client ended without a release, so there is no receiver for the message.
+    /// The client ended without a release. The daemon sends this reason to no client.
     Gone,
 }
 

@@ -10,7 +10,8 @@ use super::{Grade, LockRequest};
 pub struct NamedLockRequest {
     /// The lock's name: 1 to 64 printable ASCII characters without blanks.
     pub name: String,
-    /// Whether other programs may hold the lock at the same time, if they also share it.
+    /// Whether the mode is shared. Several programs may hold the lock at the same time if all of them request it as
+    /// shared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
     /// The other properties of the request.
@@ -18,7 +19,7 @@ pub struct NamedLockRequest {
     pub lock: LockRequest,
 }
 
-/// Whether a lock has one holder or may have several holders.
+/// The mode of a named lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -36,7 +37,7 @@ impl LockMode {
     }
 }
 
-/// A named lock that a program of the ring holds, or that it waits for.
+/// A program that holds a named lock or waits for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedLockStatus {
     /// The lock's name.
@@ -52,7 +53,7 @@ pub struct NamedLockStatus {
     pub mode: LockMode,
     /// The grade that the program requires.
     pub grade: Grade,
-    /// Whether the program holds the lock. Otherwise it waits.
+    /// Whether the program holds the lock. If `false`, the program waits for the lock.
     pub held: bool,
     /// The place in the queue of this name, from 1. The place is `null` if the program holds the lock.
     pub place: Option<usize>,
@@ -60,7 +61,7 @@ pub struct NamedLockStatus {
     pub since_ns: u64,
     /// The fencing token. The token is `null` if the program waits.
     pub fencing: Option<String>,
-    /// The number of the request. It is unique per machine, and consists of 16 hexadecimal digits.
+    /// The number of the request, as 16 hexadecimal digits. No two requests of a machine have the same number.
     pub session: String,
     /// The program's label, at most 24 bytes.
     pub program: String,

@@ -17,21 +17,22 @@ pub enum RingRequest {
     Locks,
     /// Asks all members of the ring for a report.
     Survey,
-    /// Has the members measure the frames between each other, and asks for a report.
+    /// Asks the members of the ring to measure the connections between each other, and to report the results.
     Measure(MeasureRequest),
     /// Requests the token for a job, if the job has not yet run in the current period.
     Once(OnceRequest),
-    /// Reports that the job has ended. The connection that sends this request holds the lock for the job.
+    /// Reports that the job has ended. The client must send this request on the connection that holds the lock for the
+    /// job.
     Ran {
         /// Whether the job succeeded.
         done: bool,
     },
-    /// Reports that the job did not begin, and will not begin under this connection's lock.
+    /// Reports that the job has not begun. The client will not start it under the lock of this connection.
     NotRun,
     /// Hands the token over to another member at once.
     Yield {
-        /// The MAC or IP address of the next owner. If the address is absent, the next member of the ring becomes
-        /// owner.
+        /// The MAC or IP address of the next owner. If the address is absent, the next member of the ring gets the
+        /// token.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
@@ -68,7 +69,7 @@ impl SystemRequest for RingRequest {
     fn right(&self) -> Right {
         match self {
             Self::Locks | Self::Survey => Right::Read,
-            // A measurement loads the segment.
+            // A measurement needs the greater right, because it loads the network segment.
             Self::Measure(_)
             | Self::NamedLock(_)
             | Self::Once(_)
@@ -88,9 +89,9 @@ impl SystemRequest for RingRequest {
 pub struct OnceRequest {
     /// The job's name: 1 to 32 printable ASCII characters without blanks.
     pub name: String,
-    /// The period in milliseconds: the minimum time between the starts of two runs.
+    /// The period in milliseconds. The starts of two runs have at least this distance.
     pub every_ms: u64,
-    /// Whether the job may run a second time in the same period if a run has failed or was lost.
+    /// Whether the job may run again in the same period after a run that failed or was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retry: bool,
     /// The request for the lock.
@@ -101,8 +102,8 @@ pub struct OnceRequest {
 /// A request for a pause.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseRequest {
-    /// Whether the current holder of the lock may finish its work. If the holder may not finish its work, it loses the
-    /// lock.
+    /// Whether the pause waits until the current holder of the lock has finished its work. If `false`, the holder loses
+    /// the lock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drain: bool,
     /// Whether the pause survives a restart of the daemon.
@@ -115,18 +116,18 @@ pub struct PauseRequest {
     /// The reason of the pause, for people: at most 64 bytes without control characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Maximum time, in milliseconds, that the daemon waits for the pause to be complete before it answers. If this key
-    /// is absent, the daemon does not wait.
+    /// Maximum time, in milliseconds, for which the daemon delays its answer until the pause is complete. If this key
+    /// is absent, the daemon answers at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// If the client runs under a lock, the fencing token of that lock. Without the fencing token, the client could
-    /// wait for its own end.
+    /// The fencing token of the lock under which the client works. The daemon needs it, because otherwise this client
+    /// could wait for the end of its own work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }
 
 impl PauseRequest {
-    /// Whether the request sets an end or a reason.
+    /// Whether the request contains an end or a reason of the pause.
     pub const fn has_terms(&self) -> bool {
         self.until_ms.is_some() || self.reason.is_some()
     }

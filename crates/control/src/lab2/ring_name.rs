@@ -1,5 +1,5 @@
-//! The name of a Lab2 ring on a machine. The name contains the interface, and also the EtherType if this is not the
-//! default EtherType.
+//! The name of a Lab2 ring on a machine. The name contains the name of the interface. If the ring's EtherType is not
+//! the default, the name also contains the EtherType.
 
 use ring_codec::lab2::ETHERTYPE;
 
@@ -20,8 +20,8 @@ pub fn parse_ethertype(text: &str) -> Result<u16, String> {
     })
 }
 
-/// Returns the name of a ring, as in `eth0` and `eth0:0x88b6`. The kernel allows no colon in an interface's name, so
-/// the names of two rings differ.
+/// Returns the name of a ring, as in `eth0` and `eth0:0x88b6`. Interface names contain no colon, so two rings never
+/// have the same name.
 pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
     match ethertype {
         ETHERTYPE => NodeName::new(interface),
@@ -29,7 +29,8 @@ pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
     }
 }
 
-/// Returns the interface and the EtherType of a ring's name; `None` if the name is not a ring's name.
+/// Splits the name of a ring into its interface and its EtherType. Returns `None` if the name is not the name of a
+/// ring.
 pub fn split_ring_name(name: &NodeName) -> Option<(String, u16)> {
     let name = name.to_string();
     match name.split_once(':') {
@@ -43,7 +44,7 @@ pub fn split_ring_name(name: &NodeName) -> Option<(String, u16)> {
 /// Parses a ring's name. The EtherType may have any spelling that [`parse_ethertype`] accepts.
 ///
 /// # Errors
-/// If the name contains a colon and no EtherType follows it, returns the reason as a sentence.
+/// Fails if the name contains a colon that no EtherType follows. The error is a sentence with the reason.
 pub fn parse_ring_name(name: &str) -> Result<NodeName, String> {
     let Some((interface, ethertype)) = name.split_once(':') else {
         return Ok(ring_name(name, ETHERTYPE));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Grade, PendingReason};
 use crate::{ConfigStatus, Health, NodeStatus, Percentiles, TrustStatus};
 
-/// The status of a node: its view of the ring.
+/// The status of a node: the node and the ring, as the node knows them.
 #[expect(clippy::struct_excessive_bools, reason = "independent properties")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -31,8 +31,8 @@ pub struct Status {
     /// The token that the node holds. If the node holds no token, this is the strongest token that it knows. The token
     /// is `null` if the node knows no token.
     pub token: Option<TokenStatus>,
-    /// The grade of the token that the node holds: `alone`, `view` or `quorum`. If the node holds no token, the grade
-    /// is `alone`.
+    /// The grade of the token that the node holds: `alone`, `all-heard` or `quorum`. If the node holds no token, the
+    /// grade is `alone`.
     #[serde(default)]
     pub grade: String,
     /// Whether the node is paused. A paused node takes part in the ring, but does not own the token.
@@ -42,8 +42,8 @@ pub struct Status {
     /// a deaf node as owner.
     #[serde(default)]
     pub deaf: bool,
-    /// Whether the node is unfit: no member took the token from it. An unfit node does not own the token until frames
-    /// arrive that are addressed to it.
+    /// Whether the node is unfit: it gave up the token because no member took it. An unfit node does not own the token
+    /// again before it receives frames that are addressed to it.
     #[serde(default)]
     pub unfit: bool,
     /// Whether the node is apart: its times differ too much from the times of the ring. A node that is apart takes no
@@ -85,19 +85,20 @@ pub struct Status {
     pub members: Vec<MemberStatus>,
     /// The XXH3-64 hash of the member table, as 16 hexadecimal digits.
     pub ring_hash: String,
-    /// The clients of this machine that hold the token or wait for it, in the order of their turns.
+    /// The clients of this machine that hold the token or wait for it. The order is the order in which they get the
+    /// token.
     #[serde(default)]
     pub clients: Vec<ClientStatus>,
     /// The last run of each job that runs once in a period.
     #[serde(default)]
     pub runs: Vec<RunStatus>,
-    /// The totals of this machine's locks since the start.
+    /// The numbers of granted, lost and refused locks of this machine since the start.
     #[serde(default)]
     pub locks: LockTotals,
     /// The keys of the node.
     #[serde(default)]
     pub trust: TrustStatus,
-    /// The limits of the daemon that the kernel does not support.
+    /// The limits of the daemon's sandbox that this kernel does not support.
     #[serde(default)]
     pub missing_limits: Vec<String>,
     /// The constants that the node uses.
@@ -121,9 +122,9 @@ impl From<&Status> for NodeStatus {
 }
 
 impl Status {
-    /// Whether the node is in a ring, possibly as the only member. A node is in a ring if three conditions hold. It has
-    /// a link. The node owns the token or knows an owner. If the node knows other members that have not left, it hears
-    /// at least one of them.
+    /// Whether the node is in a ring, possibly as the only member. Three conditions must hold. The node's link is up.
+    /// The node owns the token or knows an owner. If the node knows other members that have not left, it hears at least
+    /// one of them.
     pub fn is_in_ring(&self) -> bool {
         let is_member = self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER");
         is_member && !self.is_cut_off()
@@ -166,14 +167,14 @@ impl Status {
     }
 }
 
-/// The three numbers of members that show whether the ring has a quorum.
+/// Numbers of members. They show whether the ring has a quorum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuorumStatus {
     /// The number of members that are present, as this node knows it. This node is included.
     pub present: usize,
     /// The number of members that a quorum needs.
     pub needed: usize,
-    /// The number of members of the ring: the known members, or the expected number if it is larger.
+    /// The size of the ring: the number of known members or the expected number, whichever is larger.
     pub ring: usize,
 }
 
@@ -203,7 +204,7 @@ pub struct HolderStatus {
 /// A client of this machine that holds the token or waits for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientStatus {
-    /// The client's label.
+    /// The label that the client gave itself.
     pub label: String,
     /// The number of the process; `null` if it is unknown.
     pub pid: Option<i32>,
@@ -211,7 +212,7 @@ pub struct ClientStatus {
     pub holds: bool,
     /// Nanoseconds since the grant, or since the request.
     pub since_ns: u64,
-    /// The required grade; absent if the client requires none.
+    /// The grade that the client requires. Absent if the client requires no grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Grade>,
 }
@@ -229,7 +230,7 @@ pub struct RunStatus {
     /// The outcome of the run: `begun` (the end of the run is unknown), `done`, `failed`, or `void` (the run never
     /// began).
     pub outcome: String,
-    /// Whether the run was lost: the run began, and its machine lost the token before the end of the run.
+    /// Whether the run was lost: the machine lost the token after the beginning and before the end of the run.
     #[serde(default)]
     pub lost: bool,
     /// Nanoseconds since the run began.
@@ -238,7 +239,7 @@ pub struct RunStatus {
     pub every_ns: u64,
 }
 
-/// The totals of granted, lost and refused locks. The maps contain every reason, even if its number is 0.
+/// The numbers of granted, lost and refused locks. The maps contain all reasons, also those with the number 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockTotals {
     /// The number of granted locks.
@@ -255,7 +256,7 @@ pub struct MemberStatus {
     /// The member's MAC address.
     pub mac: String,
     /// The member's name. The daemon gives the host name that the member announced. If the files of the user's machine
-    /// have a name for the member, `ringctl` gives this name instead. The name is absent if there is no name.
+    /// contain a name for the member, `ringctl` shows this name instead. Absent if the member has no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The member's IP address (`10.0.0.1`, `fe80::1`). The address is `null` if the node knows no address of the
@@ -265,13 +266,12 @@ pub struct MemberStatus {
     /// member announces that it hears no other member) or `paused`.
     #[serde(default)]
     pub state: String,
-    /// The number of turns in which owners will skip the member.
+    /// The number of times that owners will still skip the member.
     pub penalty: u32,
     /// Whether the member is paused.
     #[serde(default)]
     pub paused: bool,
-    /// The end and the reason of the pause. Absent if no operator paused the member, or if the member did not announce
-    /// them.
+    /// The end and the reason of the pause. Absent if the member is not paused, or has not announced its pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<PauseStatus>,
     /// The member's preference (`--prefer`); 0 if it has none, or did not announce it.
@@ -287,8 +287,8 @@ pub struct MemberStatus {
     /// The version of the member's ringd; `null` if unknown.
     #[serde(default)]
     pub version: Option<String>,
-    /// The id of the key with which the member signs its frames. The id is `null` if no frame of the member had a valid
-    /// signature, or if this node has no keys.
+    /// The id of the key with which the member signs its frames. The id is `null` if this node has no keys, or if no
+    /// frame of the member had a valid signature.
     #[serde(default)]
     pub key: Option<u32>,
 }
@@ -325,16 +325,15 @@ pub struct ConstantsStatus {
     pub ethertype: String,
     /// Maximum number of members in the table.
     pub max_members: usize,
-    /// The expected number of members. The number is `null` if no number is expected: then the known members count as
-    /// all members.
+    /// The expected number of members. If the number is `null`, the ring counts as complete with the known members.
     #[serde(default)]
     pub expect: Option<usize>,
-    /// The time after which the table forgets a silent member. The time is `null` if it is unlimited.
+    /// The time after which the table forgets a silent member. If the time is `null`, the table never forgets a member.
     #[serde(default)]
     pub forget_after_ns: Option<u64>,
 }
 
-/// Counters since the start. The maps contain every kind and every reason, even if its number is 0.
+/// Counters since the start. The maps contain all kinds and all reasons, also those with the number 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Received valid frames by kind (`TAKE_TOKEN`, …).
@@ -345,8 +344,8 @@ pub struct Counters {
     pub send_failed: BTreeMap<String, u64>,
     /// Received frames that had no effect, by reason (`truncated`, `kernel_queue_full`, …).
     pub dropped: BTreeMap<String, u64>,
-    /// Received frames whose signature was missing, wrong or used before, by reason (`unsigned`, …). The node dropped
-    /// them, or accepted a part of them because it accepts unsigned frames.
+    /// Received frames whose signature was missing, wrong or used before, by reason (`unsigned`, …). If the node
+    /// accepts unsigned frames, it accepted some of these frames. It dropped the others.
     #[serde(default)]
     pub unproven: BTreeMap<String, u64>,
     /// State changes by kind (`WAITER->OWNER`, …).
@@ -357,24 +356,24 @@ pub struct Counters {
     pub hand_overs: u64,
     /// The number of failed handovers.
     pub hand_overs_failed: u64,
-    /// The time of a handover, from the first TAKE_TOKEN to the acknowledgement.
+    /// The durations of handovers, from the first TAKE_TOKEN to the acknowledgement.
     pub hand_over_latency: Percentiles,
-    /// The number of members that did not fit into the member table.
+    /// The number of times that a member did not fit into the member table.
     pub table_full: u64,
     /// The number of late wake-ups of the event loop.
     pub late_wake_ups: u64,
-    /// The work of `--busy-poll`. Absent if the daemon does not poll.
+    /// The counters of `--busy-poll`. Absent if the daemon does not poll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_poll: Option<BusyPollCounters>,
 }
 
-/// The work of `--busy-poll`, up to one second old.
+/// The counters of `--busy-poll`. The values are at most one second old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusyPollCounters {
     /// Time that the daemon spent polling, in nanoseconds.
     pub time_ns: u64,
-    /// The number of times at which polling found a frame without a system call.
+    /// The number of times that polling found a frame without a system call.
     pub found: u64,
-    /// The number of times at which the daemon polled, found nothing and slept.
+    /// The number of times that the daemon polled, found no frame, and then slept.
     pub given_up: u64,
 }

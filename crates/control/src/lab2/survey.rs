@@ -1,11 +1,12 @@
-//! Surveys: one member asks all others for a report, or has them measure each other.
+//! Surveys: one member asks all other members for a report. In a measurement, the members also measure the frames
+//! between each other.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Grade, HolderStatus};
 use crate::Health;
 
-/// A request for a measurement. The members also report, as in a survey without a measurement.
+/// A request for a measurement. The members also send their reports, as in a survey without a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasureRequest {
     /// The number of probes for each ordered pair of members, from 4 to 64. Every fourth probe is a large one. If the
@@ -13,7 +14,7 @@ pub struct MeasureRequest {
     #[serde(default = "default_probes")]
     pub probes: u8,
     /// The time over which each member spreads its probes, in milliseconds, at most 8,000. A ring sends at most 10,000
-    /// probes and answers per second, so a large ring needs more time. If the key is absent, the time is 2,000 ms.
+    /// probes and answers per second, so a large ring needs a longer time. If the key is absent, the time is 2,000 ms.
     #[serde(default = "default_span_ms")]
     pub span_ms: u16,
 }
@@ -42,14 +43,14 @@ pub struct SurveyReport {
     pub surveyor: String,
     /// Nanoseconds from the request to this answer.
     pub took_ns: u64,
-    /// All members of the surveyor's table, sorted by MAC address, including the surveyor and members that did not
-    /// answer.
+    /// All members of the surveyor's table, sorted by MAC address. The list includes the surveyor, and also members
+    /// that did not answer.
     pub members: Vec<SurveyedMember>,
-    /// The results for all ordered pairs of members that took part in a measurement. The list is empty if the survey
-    /// was no measurement.
+    /// The results of a measurement: one entry for each sender and each receiver that took part. The list is empty if
+    /// the survey was no measurement.
     #[serde(default)]
     pub pairs: Vec<PairMeasurement>,
-    /// Whether the ring has more members than a measurement may have, so that only some of them took part.
+    /// Whether the ring has too many members for one measurement. Then only some of the members took part.
     #[serde(default)]
     pub limited: bool,
 }
@@ -69,8 +70,9 @@ pub struct SurveyedMember {
     pub presence: String,
     /// The version of the member's ringd; `null` if unknown.
     pub version: Option<String>,
-    /// The member's report. The report is `null` if the member did not answer: it is not heard, its ringd is older than
-    /// surveys, or it answered other surveys.
+    /// The member's report. The report is `null` if the member did not answer. There are three possible reasons: the
+    /// surveyor does not hear the member, the member's ringd does not support surveys, or the member was busy with
+    /// other surveys.
     pub report: Option<MemberReport>,
     /// The member's part of the measurement. The part is `null` if the survey was no measurement, or if the member's
     /// results did not arrive.
@@ -90,19 +92,20 @@ pub struct MemberReport {
     pub grade: String,
     /// The health of the node and its ring, as the member sees it.
     pub health: Health,
-    /// The number of the member's troubles. It may be larger than the number of texts.
+    /// The number of the member's troubles. The number may be larger than the number of texts in `troubles`.
     pub trouble_count: u8,
     /// The worst troubles, at most 3, as sentences. The end of a long sentence is cut off and replaced by `…`.
     pub troubles: Vec<String>,
-    /// The program that holds the token on this member's machine; `null` if there is none, or if it is unknown.
+    /// The program that holds the token on this member's machine; `null` if there is no such program, or if it is
+    /// unknown.
     pub holder: Option<HolderStatus>,
     /// The longest delay of the daemon's event loop since its start, in nanoseconds. The delay is 0 if the loop never
     /// woke up later than TAKE_TIMEOUT after its deadline.
     pub lateness_ns: u64,
     /// Nanoseconds from the question to this report; 0 for the surveyor.
     pub answer_ns: u64,
-    /// The lead of the member's wall clock over the surveyor's wall clock, in nanoseconds. The lead is negative if the
-    /// member's clock is behind.
+    /// The time of the member's wall clock minus the time of the surveyor's wall clock, in nanoseconds. The value is
+    /// negative if the member's clock is behind.
     pub clock_offset_ns: i64,
     /// The largest possible error of `clock_offset_ns`, in nanoseconds: half of `answer_ns`.
     pub clock_error_ns: u64,
@@ -118,27 +121,26 @@ pub struct MemberReport {
 /// A member's part of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberMeasurement {
-    /// The longest delay of the member's probes during the measurement, in nanoseconds: the time by which a probe's
-    /// timer fired too late. A starved machine has a long delay.
+    /// The longest delay with which the member sent a probe, in nanoseconds. A long delay means that the member's
+    /// machine is overloaded.
     pub lateness_ns: u64,
     /// The length of the large probes, in bytes, with the Ethernet header.
     pub large_len: u16,
 }
 
-/// The result for an ordered pair of members: frames from the member `from` to the member `to`.
+/// The result for the probes that the member `from` sent to the member `to`.
 ///
-/// A probe is a frame that `to` sends back at once. One member knows only a part of its fate: the sender counts the
-/// answers, and the receiver counts the arrivals. If `answered` is smaller than the number of arrivals, answers were
-/// lost on the way back.
+/// A probe is a frame to which `to` answers at once. The sender counts the answers, and the receiver counts the probes
+/// that arrived. If fewer answers than probes arrived, answers were lost on the way back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairMeasurement {
     /// The MAC address of the sender.
     pub from: String,
     /// The MAC address of the receiver.
     pub to: String,
-    /// The numbers that `from` reported; `null` if its results did not arrive, or if `from` did not know `to`.
+    /// The numbers that `from` reported. `null` if the report of `from` did not arrive, or if `from` did not know `to`.
     pub sender: Option<PairSender>,
-    /// The numbers that `to` reported; `null` if its results did not arrive, or if `to` did not know `from`.
+    /// The numbers that `to` reported. `null` if the report of `to` did not arrive, or if `to` did not know `from`.
     pub receiver: Option<PairReceiver>,
 }
 
@@ -170,8 +172,8 @@ pub struct PairReceiver {
     pub broadcasts_arrived: u8,
 }
 
-/// Times from a probe to its answer. The times include both daemons, because they are measured where a frame of the
-/// ring is handled.
+/// Times from a probe to its answer. The times include the delays in both daemons, because the daemons handle probes in
+/// the same code as the frames of the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrip {
     /// The shortest time in nanoseconds.

@@ -12,17 +12,19 @@ pub trait Addressing {
     /// Address of a sender.
     type Address: Copy + Ord;
 
-    /// Whether a node without keys removes the signatures of received messages, because its machine refuses messages
-    /// with more bytes.
+    /// Whether a node without keys must remove the signatures of received messages. This is necessary if the machine
+    /// refuses a message with additional bytes at its end.
     const REMOVES_TRAILERS: bool;
 
-    /// Returns the sender of a message; `None` if the message is too short to name its sender.
+    /// Returns the sender of a message. Returns `None` if the message is too short to contain the address of its
+    /// sender.
     fn origin(&self, message: &[u8], from: Self::Peer) -> Option<Origin<Self::Address>>;
 
-    /// Returns the receivers of a message to a peer of the link.
+    /// Returns the nodes that receive a message to the peer `to`.
     fn destination(&self, to: Self::Peer) -> Destination<Self::Address>;
 
-    /// Whether the machine may get this message. `key` is the key of the sender; `None` if the message is not proven.
+    /// Whether the machine may get this message. `key` is the key of the sender. `None` means that the message has no
+    /// proof.
     fn permits(&mut self, _sender: Self::Address, _key: Option<KeyId>, _message: &[u8]) -> bool {
         true
     }
@@ -30,12 +32,12 @@ pub trait Addressing {
     /// Returns the address that the link uses for a sender.
     fn peer(&self, address: Self::Address) -> Self::Peer;
 
-    /// Writes the header of a message to an address. Returns the length of the header, and the addresses that the
-    /// message does not contain.
+    /// Writes the header of a message to an address. Returns the length of the header, and the addresses that the MAC
+    /// covers although the message does not contain them.
     fn write_header(&self, to: Self::Address, buffer: &mut [u8]) -> (usize, PseudoHeader);
 }
 
-/// Addresses of Ethernet frames. The frames contain them.
+/// Addresses of Ethernet frames. The frames contain these addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameAddressing {
     /// Address of this node.
@@ -48,7 +50,7 @@ impl Addressing for FrameAddressing {
     type Peer = ();
     type Address = MacAddr;
 
-    // Decoders of frames ignore bytes after the message.
+    // The decoders of frames ignore bytes after the end of the message.
     const REMOVES_TRAILERS: bool = false;
 
     fn origin(&self, frame: &[u8], (): ()) -> Option<Origin<MacAddr>> {
@@ -82,8 +84,8 @@ pub struct DatagramAddressing {
 }
 
 impl DatagramAddressing {
-    /// Makes the addressing of a node that sends from `own`. Datagrams from other addresses have a wrong signature. All
-    /// peers sign with keys of the ring.
+    /// Creates the addressing of a node that sends from `own`. If the node sent from a different address, its
+    /// signatures would be wrong. All peers sign with keys of the ring.
     pub fn new(own: SocketAddr) -> Self {
         Self {
             own,
@@ -92,14 +94,16 @@ impl DatagramAddressing {
         }
     }
 
-    /// Sets the address of datagrams to all nodes. Datagrams to multicast groups also go to all nodes.
+    /// Sets the broadcast address: datagrams to this address go to all nodes. Datagrams to multicast groups always go
+    /// to all nodes.
     #[must_use]
     pub fn with_broadcast(mut self, broadcast: IpAddr) -> Self {
         self.broadcast = Some(broadcast);
         self
     }
 
-    /// Sets the only addresses whose senders may not sign with client keys.
+    /// Sets the addresses of the servers. Senders at these addresses must sign with keys of the ring. All other senders
+    /// may sign with client keys.
     #[must_use]
     pub fn with_servers(mut self, servers: Vec<SocketAddr>) -> Self {
         self.servers = Some(servers);

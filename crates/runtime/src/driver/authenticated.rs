@@ -18,7 +18,7 @@ pub struct Signer<D: Addressing = FrameAddressing> {
     transmit: TransmitBatch<D::Peer>,
     /// Time of the last receive call.
     now: Now,
-    /// The last sender whose message was dropped, for each reason.
+    /// For each reason, the address of the last sender whose message was dropped.
     refused: [Option<D::Address>; DropReason::ALL.len()],
 }
 
@@ -31,7 +31,7 @@ impl Signer {
 
 #[cfg(feature = "streams")]
 impl Signer<super::DatagramAddressing> {
-    /// Adds the refused streams of a network to the counts of messages.
+    /// Adds the numbers of refused streams to the numbers of refused messages.
     pub fn collect_refused<N>(&mut self, streams: &mut super::Encrypted<N>)
     where
         N: super::Network<std::net::SocketAddr>,
@@ -44,7 +44,8 @@ impl Signer<super::DatagramAddressing> {
 }
 
 impl<D: Addressing> Signer<D> {
-    /// Makes a signer. `transmit` is an empty batch whose buffers have room for a signed message.
+    /// Makes a signer. `transmit` is an empty batch. Each of its buffers must have room for a message with its
+    /// signature.
     pub fn new(
         authenticator: Authenticator<D::Address>,
         addressing: D,
@@ -67,7 +68,7 @@ impl<D: Addressing> Signer<D> {
         &self.authenticator
     }
 
-    /// Returns the authenticator, for a change of its keys.
+    /// Returns the authenticator, so that the caller can change its keys.
     pub fn authenticator_mut(&mut self) -> &mut Authenticator<D::Address> {
         &mut self.authenticator
     }
@@ -77,7 +78,7 @@ impl<D: Addressing> Signer<D> {
         &self.addressing
     }
 
-    /// Returns the addresses of this node and its peers, for a change.
+    /// Returns the addresses of this node and its peers, so that the caller can change them.
     pub fn addressing_mut(&mut self) -> &mut D {
         &mut self.addressing
     }
@@ -87,12 +88,14 @@ impl<D: Addressing> Signer<D> {
         self.addressing = addressing;
     }
 
-    /// Returns the address of the last message that was dropped for this reason. Anyone can forge the address.
+    /// Returns the address of the sender whose message was last dropped for this reason. Any host can forge this
+    /// address.
     pub fn last_refused(&self, reason: DropReason) -> Option<D::Address> {
         self.refused[reason as usize]
     }
 
-    /// Signs the messages of a batch, and sends them. Stops before a message that is too long with its signature.
+    /// Signs the messages of a batch, and sends them. If a message and its signature are too long together, stops
+    /// before this message.
     fn send<L: Link<D::Peer>>(
         &mut self,
         link: &mut L,
@@ -123,7 +126,8 @@ impl<D: Addressing> Signer<D> {
         link.send(&self.transmit)
     }
 
-    /// Removes the signatures of a received batch, and the messages that the machine must not see.
+    /// Verifies the messages of a received batch. Removes their signatures, and removes the messages that the machine
+    /// must not get.
     fn verify(&mut self, batch: &mut ReceiveBatch<D::Peer>) {
         let Self {
             authenticator,
@@ -148,7 +152,8 @@ impl<D: Addressing> Signer<D> {
         });
     }
 
-    /// Sends all challenges and answers. If the link refuses one, it is lost: later messages cause new challenges.
+    /// Sends all challenges and answers. A challenge or an answer that the link refuses is lost. This is harmless,
+    /// because later messages cause new challenges.
     fn reply<L: Link<D::Peer>>(&mut self, link: &mut L) {
         let Self {
             authenticator,
@@ -184,7 +189,7 @@ impl<D: Addressing> fmt::Debug for Signer<D> {
 }
 
 /// A link that signs the messages that it sends, and verifies the messages that it receives
-/// (`docs/reference/trust.md`). The machine sees neither signatures nor challenges. A link without a [`Signer`] sends
+/// (`docs/reference/trust.md`). The machine gets neither signatures nor challenges. A link without a [`Signer`] sends
 /// unsigned messages, and verifies nothing.
 #[derive(Debug)]
 pub struct Authenticated<L, D: Addressing = FrameAddressing> {
@@ -208,7 +213,7 @@ impl<L, D: Addressing> Authenticated<L, D> {
         &mut self.link
     }
 
-    /// Challenges nodes from which no message has arrived yet. Their answers arrive with later messages.
+    /// Sends challenges to nodes from which no message has arrived yet. Later calls to receive handle their answers.
     pub fn greet(&mut self, now: Now, nodes: impl IntoIterator<Item = D::Address>)
     where
         L: Link<D::Peer>,
@@ -227,7 +232,7 @@ impl<L, D: Addressing> Authenticated<L, D> {
         self.signer.as_ref()
     }
 
-    /// Returns the signer, for a change of its keys or addresses.
+    /// Returns the signer, so that the caller can change its keys or addresses.
     pub fn signer_mut(&mut self) -> Option<&mut Signer<D>> {
         self.signer.as_mut()
     }

@@ -8,7 +8,7 @@ use ring_proto::time::{Instant, Now};
 #[derive(Debug)]
 pub struct ReceiveBatch<P = ()> {
     buffers: Buffers,
-    /// Number of used buffers. A skipped buffer holds no message.
+    /// Number of used buffers, including skipped buffers, which contain no message.
     used_count: usize,
     messages: Vec<MessageMetadata<P>>,
 }
@@ -84,8 +84,8 @@ impl<P: Copy> ReceiveBatch<P> {
         self.used_count += 1;
     }
 
-    /// Adds the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message from peer `from`. At the time
-    /// `now`, the message's age was `age`.
+    /// Adds the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message from peer `from`. `age` is the age
+    /// of the message at the time `now`.
     pub fn push(&mut self, len: usize, from: P, now: Now, age: Duration) {
         debug_assert!(len <= self.buffers.size);
         let message = MessageMetadata {
@@ -128,7 +128,7 @@ impl<P: Copy> ReceiveBatch<P> {
         self.messages.is_empty()
     }
 
-    /// Whether all buffers are used, so that there may be more messages to receive.
+    /// Whether all buffers are used. Then the link may have more messages.
     pub fn is_full(&self) -> bool {
         self.used_count == self.buffers.count
     }

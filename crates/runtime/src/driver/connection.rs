@@ -1,8 +1,8 @@
 //! One connection: its buffers and its state.
 //!
-//! The network only reports that a connection may have changed. Only a read or a write shows whether the connection is
-//! ready. If the machine leaves bytes unconsumed, this node reads no more bytes from the connection, so the peer must
-//! wait.
+//! The network only reports that the state of a connection may have changed. The driver must try a read or a write to
+//! find out whether the connection is ready. While the buffer is full of bytes that the machine has not consumed, the
+//! driver reads no more bytes. So the peer must wait.
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -15,8 +15,8 @@ use super::connections::{Connection, reason};
 /// Maximum number of unconsumed bytes of a connection. One loop iteration also reads at most this many bytes from a
 /// connection.
 pub const RECEIVE_BUFFER_MAX: usize = 64 * 1024;
-/// Maximum number of bytes of the first read call. Each later call reads at most as many bytes as the buffer already
-/// contains. So a buffer grows with the received data.
+/// Maximum number of bytes that a read call requests if the buffer is almost empty. Otherwise, a call requests at most
+/// as many bytes as the buffer contains. So the buffer grows with the received data.
 const FIRST_READ_MAX: usize = 4 * 1024;
 /// Maximum number of bytes that one call takes from the machine.
 const WRITE_CHUNK: usize = 16 * 1024;
@@ -30,18 +30,18 @@ static ZEROS: [u8; RECEIVE_BUFFER_MAX] = [0; RECEIVE_BUFFER_MAX];
 pub(super) struct Stream<C, P> {
     pub(super) connection: C,
     phase: ConnectionPhase<P>,
-    /// Failure that is still unknown to the state machine.
+    /// Failure that the driver has not yet reported to the state machine.
     failed: Option<CloseReason>,
-    /// Whether the network reported a change after this node's last check for a reset.
+    /// Whether the driver must check for a reset, because the network reported a change after the last check.
     must_check: bool,
     /// Whether a read may return bytes, an end or an error.
     readable: bool,
-    /// Whether the connection took only a part of the bytes of the last write.
+    /// Whether the connection accepts no more bytes at the moment, because it took only a part of the last write.
     is_blocked: bool,
     received: Vec<u8>,
-    /// Whether the peer closed its side.
+    /// Whether the peer closed its sending side.
     end: bool,
-    /// Whether bytes or an end arrived that the machine has not seen.
+    /// Whether the machine must be informed about received bytes, or about the end of the stream.
     has_news: bool,
     /// Bytes that the driver took from the machine and has not written yet.
     unwritten_bytes: Vec<u8>,
@@ -54,12 +54,12 @@ pub(super) struct Stream<C, P> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ConnectionPhase<P> {
     Connecting,
-    /// The machine does not know of the connection yet.
+    /// A peer has connected, but the machine does not know of the connection yet.
     Accepted(P),
     Up,
 }
 
-/// The next step for this node's side of the connection after all bytes are written.
+/// The step that follows when all bytes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CloseState {
     Open,
@@ -121,7 +121,8 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         self.received.drain(..count.min(self.received.len()));
     }
 
-    /// Closes this node's side after all bytes are written. Returns whether this node can close its side at once.
+    /// Requests to close this node's sending side after all bytes are written. Returns whether all bytes are already
+    /// written.
     pub(super) fn finish(&mut self) -> bool {
         if self.close_state == CloseState::Open {
             self.close_state = CloseState::Finish;
@@ -129,7 +130,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         self.is_written()
     }
 
-    /// Closes the connection after all bytes are written. Returns whether the caller can close the connection at once.
+    /// Requests to close the connection after all bytes are written. Returns whether all bytes are already written.
     pub(super) fn close(&mut self) -> bool {
         self.close_state = CloseState::Close;
         self.has_more = false;
@@ -175,8 +176,8 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         (!self.is_blocked && is_wanted).then_some(IoEvent::Writable)
     }
 
-    /// Reads available bytes until the receive buffer is full. The check for a reset comes last: if a peer resets the
-    /// connection, the bytes that it sent before must not count.
+    /// Reads available bytes until the receive buffer is full. The check for a reset comes after the read: if the peer
+    /// reset the connection, the bytes that it sent before the reset must not count.
     fn read(&mut self) -> io::Result<()> {
         let mut has_read = false;
         while self.readable && !self.end && self.received.len() < RECEIVE_BUFFER_MAX {

@@ -9,8 +9,8 @@ pub const RECEIVE_BATCH: usize = 64;
 /// Maximum number of datagrams of one send call.
 pub const TRANSMIT_BATCH: usize = 32;
 /// The quota of datagram links: one batch per loop iteration. If the machine's deadline has passed, one iteration
-/// handles up to 65,536 datagrams. The socket's buffer of tens of megabytes holds fewer datagrams. If a received
-/// message arrived after the iteration began, the iteration receives no further batch.
+/// handles up to 65,536 datagrams. This is more than a socket's buffer of tens of megabytes holds. The iteration
+/// receives no further batch after a message that arrived later than the beginning of the iteration.
 pub const QUOTA: Quota = Quota::of_messages(RECEIVE_BATCH, 1 << 16);
 
 /// Makes an empty batch to receive datagrams of at most `longest` bytes. The link drops longer datagrams.

@@ -15,15 +15,16 @@ use crate::random_bytes;
 
 /// Maximum number of accepted connections whose peers are not proven.
 const UNPROVEN_MAX: usize = 32;
-/// A bit of the keys with which the network watches unproven connections. Keys of other connections have 48 bits.
+/// The network watches each connection under a key. The keys of unproven connections contain this bit. The keys of
+/// other connections have only 48 bits.
 const UNPROVEN_KEY: u64 = 1 << 63;
 /// Maximum number of bytes that one call reads from a connection.
 const READ_MAX: usize = 16 * 1024;
 
-/// A source of unpredictable numbers, one for each connection.
+/// A source of unpredictable numbers. Each connection takes one number.
 pub type DrawSeed = Box<dyn FnMut() -> io::Result<[u8; 32]>>;
 
-/// A connection that knows its addresses.
+/// A connection that knows the address of its own end.
 pub trait LocalAddress {
     /// Returns this node's address of the connection.
     ///
@@ -33,14 +34,14 @@ pub trait LocalAddress {
 }
 
 /// A network that encrypts its connections if the node has keys (`docs/reference/trust.md`). A peer counts as connected
-/// as soon as it is proven, so peers without a key do not occupy slots of the node's connections.
+/// only after it has proven that it has a key. So peers without a key do not occupy the slots for connections.
 pub struct Encrypted<N: Network<SocketAddr>> {
     network: N,
     system: &'static str,
     draw_seed: DrawSeed,
     trust: Rc<RefCell<StreamTrust>>,
-    /// Accepted connections whose peers are not proven, and proven connections that the node has not fetched yet. The
-    /// oldest is first.
+    /// Accepted connections that the driver has not fetched yet. Some of their peers are proven, and some are not. The
+    /// oldest connection is first.
     accepted: VecDeque<AcceptedConnection<N::Connection>>,
     next_key: u64,
 }
@@ -55,7 +56,7 @@ struct AcceptedConnection<C> {
 /// Data that the network and its connections share.
 struct StreamTrust {
     keys: StreamKeys,
-    /// For each reason: the number of refused streams, and the last peer.
+    /// For each reason, the number of refused streams, and the address of the last refused peer.
     refused: BTreeMap<DropReason, (u64, SocketAddr)>,
 }
 
@@ -85,7 +86,7 @@ impl<N: Network<SocketAddr>> Encrypted<N> {
         Self::with_seeds(network, system, Box::new(random_bytes))
     }
 
-    /// Wraps a network. The handshakes use the numbers of this source instead of the kernel's.
+    /// Wraps a network. The handshakes use random numbers from `draw_seed` instead of random numbers from the kernel.
     pub fn with_seeds(network: N, system: &'static str, draw_seed: DrawSeed) -> Self {
         Self {
             network,
@@ -100,13 +101,14 @@ impl<N: Network<SocketAddr>> Encrypted<N> {
         }
     }
 
-    /// Replaces the keys. A connection with a removed key fails at its next use. The same applies to connections
-    /// without encryption if the node no longer accepts them.
+    /// Replaces the keys. If the key of a connection was removed, this connection fails at its next use. A connection
+    /// without encryption also fails at its next use if the node no longer accepts such connections.
     pub fn set_keys(&mut self, keys: StreamKeys) {
         self.trust.borrow_mut().keys = keys;
     }
 
-    /// Returns the streams that were refused since the last call: for each reason, their number and the last peer.
+    /// Returns the numbers of streams that were refused after the last call of this function. Each entry has a reason,
+    /// a number, and the address of the last refused peer.
     pub(super) fn take_refused(
         &mut self,
     ) -> impl Iterator<Item = (DropReason, u64, SocketAddr)> + use<N> {
@@ -123,7 +125,7 @@ impl<N: Network<SocketAddr>> Encrypted<N> {
         }
     }
 
-    /// Resets the oldest unproven connection of the host with the most unproven connections.
+    /// Finds the host that has the most unproven connections, and resets the oldest of them.
     fn drop_oldest(&mut self) {
         let unproven = || {
             let accepted = self.accepted.iter().enumerate();
@@ -133,7 +135,7 @@ impl<N: Network<SocketAddr>> Encrypted<N> {
             let same = unproven().filter(|(_, it)| it.connection.peer.ip() == ip);
             same.count()
         };
-        // If several connections are equal, `rev` selects the oldest.
+        // `max_by_key` returns the last of several equal values. With `rev`, this is the oldest connection.
         let oldest = unproven()
             .rev()
             .max_by_key(|(_, it)| count(it.connection.peer.ip()));
@@ -218,7 +220,7 @@ where
             is_proven: false,
         });
         self.advance(key);
-        // The next peer may wait.
+        // The new peer may not be proven yet, but an earlier peer may be.
         self.next_proven()
             .ok_or_else(|| ErrorKind::Interrupted.into())
     }
@@ -249,10 +251,10 @@ pub struct EncryptedConnection<C> {
     stream: SecureStream,
     peer: SocketAddr,
     trust: Rc<RefCell<StreamTrust>>,
-    /// Whether the node had no keys when the connection began.
+    /// Whether the node had no keys yet when the connection began.
     is_older_than_keys: bool,
-    /// Number of data bytes in the last record. While the connection has not taken the whole record, these bytes do not
-    /// count as written.
+    /// Number of data bytes in the last record. These bytes count as written only after the connection has taken the
+    /// whole record.
     sealed: usize,
     has_sealed_end: bool,
 }
@@ -285,13 +287,13 @@ impl<C: Connection> EncryptedConnection<C> {
         self.stream.key_id().map(KeyId::get)
     }
 
-    /// Whether the node had no keys when the connection began. Then the connection does not show whether its peer has a
+    /// Whether the node had no keys when the connection began. Such a connection does not show whether its peer has a
     /// key.
     pub const fn is_older_than_keys(&self) -> bool {
         self.is_older_than_keys
     }
 
-    /// Continues the handshake. `WouldBlock`: the peer has not answered.
+    /// Continues the handshake. Fails with `WouldBlock` if the peer has not answered yet.
     fn advance(&mut self) -> io::Result<()> {
         loop {
             self.flush()?;
@@ -303,7 +305,7 @@ impl<C: Connection> EncryptedConnection<C> {
         }
     }
 
-    /// Reads at most `len_max` bytes of the connection. Returns their number; 0 at the end.
+    /// Reads at most `len_max` bytes from the connection. Returns the number of bytes, or 0 at the end of the stream.
     fn receive(&mut self, len_max: usize) -> io::Result<usize> {
         let mut bytes = [0; READ_MAX];
         let count = self.connection.read(&mut bytes[..len_max.min(READ_MAX)])?;
@@ -350,10 +352,11 @@ impl<C: Connection> Connection for EncryptedConnection<C> {
             match self.stream.state() {
                 StreamState::Plain => return self.connection.read(room),
                 StreamState::Encrypted if self.stream.has_ended() => return Ok(0),
-                // A node without keys refuses the handshake.
+                // The peer closed the connection during the handshake. A peer without keys does this.
                 StreamState::Handshake if self.receive(room.len())? == 0 => return Ok(0),
                 StreamState::Handshake => self.flush()?,
-                // Another host can forge an end of the connection, but not the record that ends the stream.
+                // Another host can forge the end of a connection. But it cannot forge the record with which a peer ends
+                // the stream.
                 StreamState::Encrypted if self.receive(READ_MAX)? == 0 => {
                     return Err(ErrorKind::ConnectionReset.into());
                 }
@@ -370,7 +373,8 @@ impl<C: Connection> Connection for EncryptedConnection<C> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.check_key()?;
         match self.stream.state() {
-            // A node without keys learns only from the first bytes of the peer whether the stream has a handshake.
+            // A node without keys cannot know whether the stream has a handshake until the peer's first bytes arrive.
+            // So it writes plain bytes.
             StreamState::Plain | StreamState::Handshake => return self.connection.write(bytes),
             StreamState::Encrypted if self.sealed > 0 => {}
             StreamState::Encrypted => self.sealed = self.stream.seal(bytes),
@@ -392,8 +396,8 @@ impl<C: Connection> Connection for EncryptedConnection<C> {
     }
 
     fn close(mut self) {
-        // If the last record of the peer stays unread, the kernel resets the connection. Then the peer may lose the
-        // last bytes of this node.
+        // First read the last record of the peer: if bytes stay unread, the kernel resets the connection when it is
+        // closed. Then the peer might lose the last bytes of this node.
         if self.stream.state() == StreamState::Encrypted {
             let _ = self.receive(READ_MAX);
         }

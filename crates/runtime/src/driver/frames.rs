@@ -2,8 +2,8 @@
 
 use super::{Quota, ReceiveBatch, TransmitBatch};
 
-/// The size of a frame's buffer in bytes. Longer frames are truncated. This is harmless, because no message is that
-/// long.
+/// The size of a frame's buffer in bytes. Longer frames are truncated. This is harmless, because no message of a
+/// protocol is that long.
 pub const MAX_FRAME: usize = 1536;
 /// Maximum number of frames of one receive call.
 pub const RECEIVE_BATCH: usize = 32;

@@ -12,7 +12,8 @@ use super::{ReceiveBatch, Streams, TransmitBatch, frames, streams};
 pub struct Quota {
     /// Maximum number of messages, rounded up to whole batches.
     pub messages: usize,
-    /// Maximum number of messages if the machine's deadline has passed: more than the link's queue holds.
+    /// Maximum number of messages if the machine's deadline has passed. The number is larger than the number of
+    /// messages that the link's queue can hold.
     pub messages_before_timeout: usize,
     /// Maximum number of events of connections.
     pub events: usize,
@@ -38,29 +39,29 @@ pub trait Link<P = ()> {
     /// The amount of the link's input that one loop iteration handles. The default is the quota of frames.
     const QUOTA: Quota = frames::QUOTA;
 
-    /// Receives up to a batch of messages without waiting. If no message arrived, the batch is empty. Each message has
-    /// a time, and its age at this time. The time is `now`, or a later time if the message arrived after `now`. So the
-    /// machine never handles a message at a time before its arrival.
+    /// Receives up to a batch of messages without waiting. If no message arrived, the batch is empty. Each message gets
+    /// a time, and its age at this time. This time is usually `now`. If the message arrived after `now`, the time is
+    /// later, so that the machine never handles a message at a time before its arrival.
     ///
     /// # Errors
     /// Fails if the link is broken (`ENETDOWN`, `ENXIO`, …). The error is never `EAGAIN` or `EINTR`.
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<P>) -> io::Result<()>;
 
-    /// Sends the messages in order, without waiting. Returns the number of messages that the link accepted. If the
-    /// number is smaller than the number of messages, the link refused the next message (queue full, …).
+    /// Sends the messages in order, without waiting. Returns the number of messages that the link accepted. If the link
+    /// accepted only some of the messages, it refused the next message after them (queue full, …).
     ///
     /// # Errors
     /// Returns the reason why the link refused the first message.
     fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused>;
 
-    /// Returns a time at which the link has already sent all messages of the last [`send`](Self::send). The default,
-    /// `now`, is right only if no time passes within a loop iteration.
+    /// Returns a time that is not before the moment at which the link sent the messages of the last
+    /// [`send`](Self::send). The default is `now`, which is right only if no time passes within a loop iteration.
     fn sent_by(&self, now: Now) -> Now {
         now
     }
 
-    /// Whether a message waits in memory that the kernel shares with this process. The default, `false`, means that
-    /// only [`receive`](Self::receive) finds out.
+    /// Whether a message waits in memory that the kernel shares with this process. The default is `false`. Then only
+    /// [`receive`](Self::receive) shows whether a message waits.
     fn has_message(&self) -> bool {
         false
     }
@@ -71,8 +72,8 @@ pub trait Link<P = ()> {
     }
 }
 
-/// A link that may be missing while the other part of a [`JoinedLink`](super::JoinedLink) works. A missing link
-/// receives no messages and refuses to send.
+/// One part of a [`JoinedLink`](super::JoinedLink) may be missing while the other part works. A missing link receives
+/// no messages, and refuses to send.
 impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
     const QUOTA: Quota = L::QUOTA;
 
@@ -107,7 +108,7 @@ impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
 /// The reason why a link refused a message.
 #[derive(Debug, Error)]
 pub enum Refused {
-    /// The message is longer than the link can carry. A second attempt would also fail.
+    /// The message is too long for the link. A second attempt would also fail.
     #[error("a message is longer than the link can carry")]
     TooLong,
     /// A different reason (queue full, link down, …).

@@ -1,4 +1,5 @@
-//! A network in memory, for tests. The test sets the state of the network, and the network announces each change once.
+//! A network in memory, for tests. The test sets the state of each connection. The network announces each change of
+//! this state once.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -7,7 +8,7 @@ use std::rc::Rc;
 
 use super::{Changed, Connection, Network};
 
-/// The opposite end of a connection, and the network's behavior for the connection.
+/// The opposite end of a connection, and the results that the network returns for this connection.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Default)]
 pub(super) struct Peer {
@@ -16,11 +17,11 @@ pub(super) struct Peer {
     pub has_closed: bool,
     pub has_reset: bool,
     pub read: Vec<u8>,
-    /// Number of bytes that the peer will still take.
+    /// Number of further bytes that the peer accepts.
     pub takes: usize,
     /// Whether the peer read the end of the stream.
     pub end: bool,
-    /// The way in which this node has ended the connection; `None` if this node has not ended the connection.
+    /// The way in which this node ended the connection. `None` if this node has not ended it.
     pub over: Option<&'static str>,
     /// Whether the peer leaves the connection attempt unanswered.
     pub silent: bool,
@@ -88,7 +89,7 @@ pub(super) struct Lan<P> {
     /// Peers to which this node can connect, in order.
     pub reachable: VecDeque<MemoryConnection>,
     pub calls: VecDeque<(MemoryConnection, P)>,
-    /// Errors of the next `accept` calls.
+    /// Errors that the next calls of `accept` return.
     pub refusals: VecDeque<ErrorKind>,
     pub changed: VecDeque<Changed>,
 }

@@ -11,13 +11,13 @@ use ring_proto::{
 
 use super::{IoEvent, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
-/// Maximum number of timeouts that one loop iteration handles. One timeout may cause a further timeout at the same
-/// time.
+/// Maximum number of timeouts that one loop iteration handles. Several timeouts may be necessary, because handling one
+/// timeout may set the next deadline to the same time.
 const TIMEOUTS_PER_TURN: usize = 4;
 
 /// A store for the data that must survive a restart.
 pub trait Store<D> {
-    /// Stores `durable`. If this fails, the store itself reports the failure.
+    /// Stores `durable`. If this fails, the store logs the failure.
     fn store(&mut self, durable: &D) -> StoreOutcome;
 }
 
@@ -98,15 +98,15 @@ impl<M: Machine> Driver<M> {
         self.pump.machine.poll_timeout()
     }
 
-    /// Runs one loop iteration that began at `now`. If messages have `arrived`, handles them first. Then handles the
-    /// timeouts.
+    /// Runs one loop iteration that began at `now`. If `arrived` is `true`, first handles the messages that have
+    /// arrived. Then handles the timeouts.
     ///
     /// If the machine's deadline has passed, this function first handles all messages that arrived before `now`, even
-    /// if the caller does not know of them. A message that is unread because this process was late must not cause a
-    /// timeout. This function always handles events of connections that are [due](Streams::is_due).
+    /// if `arrived` is `false`. Otherwise, a timeout could occur although its message has arrived, only because this
+    /// process was late. This function always handles events of connections that are [due](Streams::is_due).
     ///
     /// # Errors
-    /// Fails if the link cannot receive. A failed call handles no timeouts, and the next call handles them.
+    /// Fails if the link cannot receive. In this case, the call handles no timeouts. The next call handles them.
     pub fn turn<L, S, O>(
         &mut self,
         now: Now,
@@ -165,8 +165,8 @@ impl<M: Machine> Driver<M> {
         self.deadline().is_some_and(|due| due <= now.monotonic)
     }
 
-    /// Receives one batch and handles each of its messages. Returns whether the batch was full. After a full batch,
-    /// there may be more messages, and the caller decides when to call again.
+    /// Receives one batch and handles each of its messages. Returns whether the batch was full. After a full batch, the
+    /// link may have more messages. The caller decides when it calls this function again.
     ///
     /// # Errors
     /// Fails if the link cannot receive. The driver does not report this error to the machine.
@@ -219,7 +219,7 @@ impl<M: Machine> Driver<M> {
         }
     }
 
-    /// If the machine needs to know how late its process is, reports the current time to the machine.
+    /// Reports the current time to the machine, if the machine needs it to find out how late its process is.
     fn report_lateness<L, S, O>(
         &mut self,
         clock: &mut impl FnMut() -> Now,
@@ -253,7 +253,8 @@ impl<M: Machine> Driver<M> {
         else {
             return false;
         };
-        // The driver reads the clock again, so that an event that is too late does not count as in time.
+        // The driver reads the clock for each event. With an older time, the machine would take a late event for an
+        // event that came in time.
         let now = clock();
         self.pump.on_stream_event(now, streams, id, event);
         self.pump.drain(now, environment);
@@ -291,7 +292,7 @@ impl<M: Machine> Driver<M> {
         self.pump.drain(now, environment);
     }
 
-    /// Reports the network's new state to the machine.
+    /// Reports a new state of the network to the machine.
     pub fn link_changed<L, S, O>(
         &mut self,
         now: Now,
@@ -320,8 +321,8 @@ impl<M: Machine> Pump<M> {
                 self.machine.handle_stored(now, stored);
             }
             self.fill();
-            // Messages come before operations on connections. Messages and operations wait until all durable data are
-            // stored.
+            // The driver sends all messages before it performs operations on connections. It does both only after all
+            // durable data are stored.
             if !self.tickets.is_empty() {
                 self.flush(now, environment.link.as_deref_mut());
             } else if !self.apply_stream_op(environment.link.as_deref_mut()) {
@@ -409,11 +410,11 @@ impl<M: Machine> Pump<M> {
                 self.machine.handle_sent(now, ticket, SendOutcome::Accepted);
             }
             match result {
-                // The link refused one of the remaining messages. The next call returns the reason.
+                // The link refused the first of the remaining messages. The next call of `send` returns the reason.
                 Ok(1..) if tickets.len() > 0 => self.transmit.drop_first(accepted),
                 Err(refused) => {
-                    // A refused message does not stop the messages after it, because the reason may be its length or
-                    // its destination.
+                    // Drop only the refused message, and send the messages after it. The reason for the refusal may be
+                    // the length or the destination of this message.
                     let Some(ticket) = tickets.next() else { break };
                     let sent = match refused {
                         Refused::TooLong => SendOutcome::TooLong,

@@ -12,7 +12,7 @@ pub(super) const EVENTS_BEFORE_TIMEOUT_MAX: usize = 4096;
 pub enum IoEvent<P> {
     /// A peer has connected.
     Accepted(P),
-    /// The connection to a peer is established.
+    /// A connection that the machine opened is established.
     Connected,
     /// The machine can [receive](Streams::received) bytes or the end of the stream.
     Received,
@@ -27,16 +27,16 @@ pub trait Streams<P> {
     /// Returns the id that the next opened connection gets; `None` if all slots are used.
     fn next_id(&self) -> Option<StreamId>;
 
-    /// Connects to a peer. The connection gets the id that [`next_id`](Self::next_id) returned before. A later event
-    /// reports whether the attempt succeeded.
+    /// Connects to a peer. The connection gets the id that [`next_id`](Self::next_id) returned before this call. A
+    /// later event reports whether the attempt succeeded.
     fn open(&mut self, to: P);
 
-    /// Writes bytes from `fill`. This function puts bytes into the given buffer and returns their number. Stops when
-    /// `fill` returns 0 or the connection takes no more bytes. When the connection takes bytes again,
+    /// Writes bytes that `fill` provides. `fill` puts bytes into its buffer, and returns their number. Stops when
+    /// `fill` returns 0, or when the connection takes no more bytes. When the connection can take bytes again, an event
     /// [`IoEvent::Writable`] follows.
     fn write(&mut self, id: StreamId, fill: &mut dyn FnMut(&mut [u8]) -> usize);
 
-    /// Closes this node's side after all bytes are written.
+    /// Closes this node's sending side after all bytes are written.
     fn finish(&mut self, id: StreamId);
 
     /// Closes the connection after all bytes are written.
@@ -48,10 +48,11 @@ pub trait Streams<P> {
     /// Returns the next event, without waiting.
     fn next_event(&mut self) -> Option<(StreamId, IoEvent<P>)>;
 
-    /// Whether there may be more events, although the network reports no new change.
+    /// Whether the connections may have more events, even without a new change of the network.
     fn is_due(&self) -> bool;
 
-    /// Returns all unconsumed received bytes, and whether the peer closed its side after these bytes.
+    /// Returns all received bytes that the machine has not consumed. Also returns whether the peer closed its side
+    /// after these bytes.
     fn received(&self, id: StreamId) -> Option<(&[u8], bool)>;
 
     /// Causes a further [`IoEvent::Received`] event for the same bytes.

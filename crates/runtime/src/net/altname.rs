@@ -40,7 +40,7 @@ pub(super) fn interface_called(name: &str) -> io::Result<Option<String>> {
         &NetlinkAddr::new(0, 0),
         MsgFlags::empty(),
     )?;
-    // The caller does not need the rest of the answer.
+    // This function does not need the rest of the answer.
     let mut answer = [0; HEADER_LEN + INFO_LEN];
     let len = recv(fd, &mut answer, MsgFlags::empty())?;
     let Some(index) = interface_index(&answer[..len]) else {
@@ -48,7 +48,7 @@ pub(super) fn interface_called(name: &str) -> io::Result<Option<String>> {
     };
     match if_indextoname(index) {
         Ok(name) => Ok(name.into_string().ok()),
-        // The interface was removed after the answer.
+        // The interface was removed after the kernel had answered.
         Err(Errno::ENXIO | Errno::ENODEV) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -63,7 +63,8 @@ fn request(name: &str) -> Vec<u8> {
     message.extend(u32::from(short(len)).to_ne_bytes());
     message.extend(libc::RTM_GETLINK.to_ne_bytes());
     message.extend(REQUEST.to_ne_bytes());
-    // The zeros stand for the message number, the sender, and any kind of interface.
+    // The other fields are zero: the message number, the sender, and the kind of the interface, for which zero means
+    // any kind.
     message.resize(HEADER_LEN + INFO_LEN, 0);
     message.extend(short(attribute).to_ne_bytes());
     message.extend(ALT_NAME.to_ne_bytes());

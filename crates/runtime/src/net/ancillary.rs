@@ -45,8 +45,8 @@ pub fn send(
 /// Returns the number of bytes that a read would return, and whether these bytes have descriptors. Leaves the bytes in
 /// the socket.
 ///
-/// If a process reads such bytes but does not take the descriptors, it waits until the kernel has closed the
-/// descriptors. The sender can make this wait long.
+/// If a process reads bytes that have descriptors, and does not take these descriptors, the read waits until the kernel
+/// has closed them. The sender can make this wait long.
 ///
 /// # Errors
 /// Fails with the errors of a read.

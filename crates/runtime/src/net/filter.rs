@@ -1,24 +1,24 @@
-//! The kernel's filter for a packet socket. The filter drops frames that are not for this process, so that such frames
-//! do not wake the process.
+//! The kernel's filter for a packet socket. The filter drops frames that are not for this process, so that they do not
+//! wake the process.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use socket2::{SockFilter, SockRef};
 
-// Instructions of classic BPF. The conditions apply to the accumulator.
+// Codes of the instructions of classic BPF. The conditions of jumps compare the accumulator.
 const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const JUMP_IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
 /// Returns a filter that accepts a frame only if both conditions hold:
 ///
-/// - The frame arrived at the interface itself. A frame of a VLAN or macvlan on top of the interface reaches the
-///   sockets of both interfaces, but belongs to another network segment. A frame of an upper interface has the index of
-///   the upper interface.
+/// - The frame arrived at the interface itself. Other interfaces, such as a VLAN or a macvlan, can be on top of this
+///   interface. Their frames also reach the sockets of this interface, but belong to a different network segment. Such
+///   a frame has the index of the upper interface.
 /// - The frame is for this host or is a broadcast. The filter drops multicast frames. It also drops unicast frames for
-///   other hosts, which a bridge may flood. The filter also drops frames of a VLAN that this host does not use: the
-///   kernel marks them as frames for another host.
+///   other hosts, which a bridge may flood. The filter also drops frames of a VLAN that this host does not use, because
+///   the kernel marks them as frames for another host.
 ///
 /// The filter does not check the EtherType. The socket is bound to one EtherType, so the filter sees no frames of other
 /// types.
@@ -36,7 +36,7 @@ fn program(index: u32) -> [SockFilter; 7] {
     ]
 }
 
-/// Returns the offset that a filter uses to read a field of the frame's metadata.
+/// Returns the offset at which a filter reads this field of the frame's metadata.
 fn ancillary(field: libc::c_int) -> u32 {
     (libc::SKF_AD_OFF + field).cast_unsigned()
 }
@@ -45,7 +45,7 @@ fn statement(code: u32, k: u32) -> SockFilter {
     jump(code, k, 0, 0)
 }
 
-/// Makes a jump. The jump skips `jt` instructions if its condition holds, and otherwise `jf` instructions.
+/// Makes a jump. If the condition holds, the jump skips `jt` instructions. Otherwise it skips `jf` instructions.
 fn jump(code: u32, k: u32, jt: u8, jf: u8) -> SockFilter {
     // All codes are below 256.
     let code = u16::try_from(code).unwrap_or(u16::MAX);

@@ -26,14 +26,13 @@ use super::altname;
 pub struct Interface {
     /// Name of the interface.
     pub name: String,
-    /// Index of the interface in this network namespace. The index changes if the interface is removed and created
-    /// again.
+    /// Index of the interface in this network namespace. An interface that was removed and created again has a new
+    /// index.
     pub index: u32,
     /// Hardware address of the interface.
     pub mac: MacAddr,
-    /// Preferred address of the interface: its first IPv4 address, mapped to IPv6. If there is no IPv4 address, this is
-    /// the first global IPv6 address. If there is no global IPv6 address either, this is the first link-local IPv6
-    /// address, or else `::`.
+    /// Preferred address of the interface. The order of preference is: the first IPv4 address (mapped to IPv6), the
+    /// first global IPv6 address, the first link-local IPv6 address. An interface without an address has `::`.
     pub ip: [u8; 16],
     /// All addresses of the interface, in the system's order.
     pub addresses: Vec<Address>,
@@ -45,8 +44,8 @@ pub struct Interface {
     pub mtu: usize,
     /// Whether the interface carries Ethernet frames.
     pub ethernet: bool,
-    /// Whether the interface is a port of a bridge, according to the system files of this network namespace. If the
-    /// interface is such a port, the bridge takes all frames that arrive.
+    /// Whether the interface is a port of a bridge, according to the files in `/sys`. A bridge takes all frames that
+    /// arrive at its ports.
     pub bridge_port: bool,
 }
 
@@ -60,7 +59,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Whether `ip` is in the same subnet, so that packets to `ip` need no router.
+    /// Whether `ip` is in the subnet of this address, so that packets to `ip` need no router.
     pub fn is_on_link(&self, ip: IpAddr) -> bool {
         let differs = match (self.ip, ip) {
             (IpAddr::V4(own), IpAddr::V4(ip)) => {
@@ -79,13 +78,14 @@ impl Address {
         Some(Ipv4Addr::from_bits(own | host))
     }
 
-    /// Returns the IPv4 address of the subnet itself. A subnet of one or two addresses has no such address.
+    /// Returns the IPv4 address of the subnet itself. A subnet of one or two addresses (/32, /31) has no such address.
     pub fn network(&self) -> Option<Ipv4Addr> {
         let (own, host) = self.v4()?;
         Some(Ipv4Addr::from_bits(own & !host))
     }
 
-    /// Returns the IPv4 address and the mask of its host bits, if there are at least two host bits.
+    /// Returns the IPv4 address, and a mask of its host bits. Returns `None` if the address is IPv6 or has fewer than
+    /// two host bits.
     fn v4(&self) -> Option<(u32, u32)> {
         let IpAddr::V4(own) = self.ip else {
             return None;
@@ -117,8 +117,8 @@ impl Interface {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
             mtu => mtu?,
         };
-        // Both flags are necessary. RUNNING shows the loss of a carrier too late. LOWER_UP shows its return too early,
-        // while the kernel still drops frames.
+        // Both flags are necessary. RUNNING shows the loss of a carrier too late. LOWER_UP shows the return of a
+        // carrier too early, while the kernel still drops frames.
         let carrier = InterfaceFlags::IFF_RUNNING | InterfaceFlags::IFF_LOWER_UP;
         let addresses = known.iter().filter_map(|known| known.address.as_ref());
         Ok(Some(Self {
@@ -135,8 +135,8 @@ impl Interface {
         }))
     }
 
-    /// Returns the main name of an interface. [`find`](Self::find) needs this name. `name` may be an alternative name
-    /// (`ip link property add altname`). Returns `None` if there is no such interface.
+    /// Returns the main name of an interface, which [`find`](Self::find) needs. `name` is the main name or an
+    /// alternative name (`ip link property add altname`). Returns `None` if there is no such interface.
     ///
     /// # Errors
     /// Fails if the kernel does not answer.
@@ -156,15 +156,15 @@ impl Interface {
         Ok(interfaces.map(|known| known.interface_name).collect())
     }
 
-    /// Returns the speed of the interface in Mbit/s, if the system files of this network namespace show it.
+    /// Returns the speed of the interface in Mbit/s. Returns `None` if the files in `/sys` do not contain it.
     pub fn speed(&self) -> Option<u32> {
         let text = fs::read_to_string(format!("/sys/class/net/{}/speed", self.name)).ok()?;
         // Interfaces without a speed show -1, which is not a `u32`.
         text.trim().parse().ok()
     }
 
-    /// Returns the state of the interface for the state machines. The state is down unless the interface can send
-    /// frames.
+    /// Returns the state of the interface for the state machines. If the interface cannot send frames, the state is
+    /// down.
     pub fn link_state(&self) -> LinkState {
         if self.up && self.carrier {
             LinkState::Up {
@@ -180,7 +180,7 @@ impl Interface {
 
 fn is_bridge_port(name: &str, index: u32) -> bool {
     let files = PathBuf::from("/sys/class/net").join(name);
-    // The system files may belong to another network namespace. A different index shows this.
+    // The files in `/sys` may belong to another network namespace. Then they contain a different index.
     let text = fs::read_to_string(files.join("ifindex"));
     let is_this = text.is_ok_and(|text| text.trim().parse() == Ok(index));
     is_this && files.join("brport").exists()
@@ -244,7 +244,7 @@ fn mtu(name: &str) -> io::Result<usize> {
         mtu: 0,
         _padding: [0; PADDING_LEN],
     };
-    // No name is longer than this. The last byte stays zero and ends the name.
+    // No interface has a longer name than this part of the buffer. The last byte stays zero, and ends the name.
     let name_buffer = &mut request.name[..libc::IFNAMSIZ - 1];
     for (to, from) in name_buffer.iter_mut().zip(name.bytes()) {
         *to = from;

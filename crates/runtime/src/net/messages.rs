@@ -1,4 +1,4 @@
-//! Sends several frames in one system call, and allocates no memory.
+//! Sends several frames in one system call, without allocating memory.
 
 use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
@@ -9,7 +9,8 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use crate::driver::TransmitBatch;
 use crate::driver::frames::TRANSMIT_BATCH;
 
-/// Sends the messages in order. Returns the number of messages that the kernel accepted. The number is at least one.
+/// Sends the messages in order. Returns the number of messages that the kernel accepted. On success, the number is at
+/// least one.
 pub(super) fn send(socket: BorrowedFd<'_>, batch: &TransmitBatch) -> io::Result<usize> {
     let mut parts = [IoSlice::new(&[]); TRANSMIT_BATCH];
     let mut count = 0;

@@ -23,15 +23,15 @@ use super::{Interface, filter, messages};
 use crate::clock;
 use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 
-/// The kernel's `TC_PRIO_CONTROL`, which uses the first band of the default queue.
+/// The kernel's `TC_PRIO_CONTROL`. Frames with this priority go to the first band of the default queue.
 const CONTROL_PRIORITY: i32 = 7;
-/// The kernel's `TC_PRIO_INTERACTIVE`. The priority also uses the first band of the default queue, but needs no
-/// privilege.
+/// The kernel's `TC_PRIO_INTERACTIVE`. Frames with this priority also go to the first band, and setting this priority
+/// needs no privilege.
 const INTERACTIVE_PRIORITY: i32 = 6;
 
 /// Socket options that are missing in nix.
 mod options {
-    // The macro refers to the other two macros by their bare names.
+    // `sockopt_impl` uses the other two macros by their names without a path.
     use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 
     sockopt_impl!(
@@ -39,7 +39,7 @@ mod options {
         IgnoreOutgoing, SetOnly, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, bool
     );
     sockopt_impl!(
-        /// Frames received and dropped since the last query.
+        /// The numbers of frames that were received and dropped since the last query.
         Statistics, GetOnly, libc::SOL_PACKET, libc::PACKET_STATISTICS, libc::tpacket_stats
     );
 }
@@ -78,12 +78,13 @@ pub enum OpenError {
     },
 }
 
-/// A packet socket for frames of one EtherType on one interface. The frames are for this host or are broadcasts.
+/// A packet socket for frames of one EtherType on one interface. The socket receives only frames for this host and
+/// broadcasts.
 ///
 /// The socket works again after the interface went down and came up, but not after the interface was removed.
 #[derive(Debug)]
 pub struct PacketSocket {
-    // This field stands before the socket, so that the ring is unmapped before the socket is closed.
+    // The order of the fields matters: the ring must be unmapped before the socket is closed.
     ring: ReceiveRing,
     socket: OwnedFd,
     arrivals: Arrivals,
@@ -121,7 +122,7 @@ impl PacketSocket {
     }
 
     /// Returns the number of frames that the kernel dropped since the opening of the socket. The kernel drops frames if
-    /// this process takes them too late.
+    /// this process does not take them in time.
     ///
     /// # Errors
     /// Fails if the socket is broken.
@@ -133,7 +134,7 @@ impl PacketSocket {
     }
 }
 
-/// A packet socket that only sends. It receives no frames, so other processes do not take it for a node.
+/// A packet socket that only sends. It receives no frames, so the daemon of a ring does not take it for a rival.
 #[derive(Debug)]
 pub struct FrameSender(OwnedFd);
 
@@ -166,8 +167,8 @@ impl AsFd for FrameSender {
     }
 }
 
-/// Opens and binds a socket. Sets every option before the socket is bound. An unbound socket receives no frames, so no
-/// frame can arrive before the filter is set.
+/// Opens and binds a socket. All options are set before the socket is bound. An unbound socket receives no frames, so
+/// no frame arrives before the filter is set.
 fn open_bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> {
     let socket = socket(
         AddressFamily::Packet,
@@ -176,7 +177,8 @@ fn open_bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> 
         None,
     )?;
     filter::attach(&socket, index)?;
-    // The kernel shows outgoing frames only to sockets for all EtherTypes. The option is an additional precaution.
+    // The kernel passes outgoing frames only to sockets for all EtherTypes. So this option is only an additional
+    // precaution.
     setsockopt(&socket, options::IgnoreOutgoing, &true)?;
     prioritize(&socket)?;
     let ring = ReceiveRing::new(&socket)?;
@@ -184,7 +186,7 @@ fn open_bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> 
     Ok((socket, ring))
 }
 
-/// Lets the frames of a socket leave before other frames of the host.
+/// Gives the frames of a socket priority over other frames of this host.
 fn prioritize(socket: &OwnedFd) -> nix::Result<()> {
     // Kernels before 6.0 require CAP_NET_ADMIN for this priority, and the daemon does not have that capability.
     setsockopt(socket, Priority, &CONTROL_PRIORITY)
@@ -203,7 +205,7 @@ fn address(index: u32, ethertype: u16) -> nix::Result<LinkAddr> {
         sll_halen: 0,
         sll_addr: [0; 8],
     };
-    // SAFETY: a whole `sockaddr_ll` is readable for any family.
+    // SAFETY: a whole `sockaddr_ll` is readable, whatever its family is.
     let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), None) };
     address.ok_or(nix::errno::Errno::EAFNOSUPPORT)
 }
@@ -226,8 +228,8 @@ impl Link for PacketSocket {
             batch.push(len, (), now, age);
         }
         if batch.is_empty() {
-            // The socket was reported as ready, but has no frame. So it has an error to fetch, such as a link that is
-            // down.
+            // The socket has no frame, although the kernel reported it as ready. So it may have an error, for example
+            // because the link is down.
             match getsockopt(&self.socket, SocketError)? {
                 0 => {}
                 error => return Err(io::Error::from_raw_os_error(error)),

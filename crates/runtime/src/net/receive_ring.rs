@@ -1,7 +1,7 @@
 //! A ring of received frames in memory. The kernel writes directly to this memory.
 //!
-//! Taking a frame needs no system call, and each frame has its time of arrival. Without a ring, a frame has a time of
-//! arrival only if the kernel stamps every packet of the host.
+//! This process takes a frame from the ring without a system call. Each frame has its time of arrival. Without a ring,
+//! frames have a time of arrival only if the kernel stamps every packet of the host.
 #![allow(
     unsafe_code,
     reason = "the ring is memory shared with the kernel, and no library maps a packet ring"
@@ -28,16 +28,17 @@ const ALIGNMENT: usize = 16;
 /// the Ethernet header.
 const FRAME_OFFSET: usize =
     (size_of::<tpacket2_hdr>() + size_of::<sockaddr_ll>() + 16).next_multiple_of(ALIGNMENT) - 14;
-/// Number of bytes of a slot. A slot is just large enough for the longest frame, because the whole ring is in memory.
+/// Number of bytes of a slot. A slot is no larger than the longest frame needs, because the memory of the whole ring is
+/// always in use.
 const SLOT_LEN: usize = (FRAME_OFFSET + MAX_FRAME).next_multiple_of(ALIGNMENT);
 /// Number of bytes that the kernel allocates in one piece. The number is a multiple of the page size of every
 /// architecture.
 const BLOCK_LEN: usize = 65536;
 /// Number of slots per block. The rest of a block stays unused.
 const SLOTS_PER_BLOCK: usize = BLOCK_LEN / SLOT_LEN;
-/// Minimum number of frames that the ring can hold while the process is late. The kernel drops and counts further
-/// frames. The worst storm sends a thousand frames within a few milliseconds. A larger ring would only make the frames
-/// after a storm wait longer.
+/// Minimum number of slots of the ring. If the process is so late that the ring is full, the kernel drops and counts
+/// further frames. In the worst storm, a thousand frames arrive within a few milliseconds. A larger ring would only
+/// make the frames after a storm wait longer.
 const SLOTS_MIN: usize = 1024;
 const BLOCKS: usize = SLOTS_MIN.div_ceil(SLOTS_PER_BLOCK);
 const SLOTS: usize = BLOCKS * SLOTS_PER_BLOCK;
@@ -52,7 +53,7 @@ type Blocks = [Block; BLOCKS];
 
 /// Socket options that are missing in nix.
 mod options {
-    // The macro refers to the other macro by its bare name.
+    // `sockopt_impl` uses the other macro by its name without a path.
     use nix::{setsockopt_impl, sockopt_impl};
 
     sockopt_impl!(
@@ -116,7 +117,7 @@ impl ReceiveRing {
         let slot = self.next_slot();
         let word = |at: usize| &slot[at / size_of::<AtomicU32>()];
         let status = word(offset_of!(tpacket2_hdr, tp_status));
-        // Acquire makes visible all data that the kernel wrote before it released the slot.
+        // With the ordering `Acquire`, this process sees all data that the kernel wrote before it released the slot.
         if status.load(Ordering::Acquire) & TP_STATUS_USER == 0 {
             return None;
         }
@@ -132,20 +133,20 @@ impl ReceiveRing {
         unsafe { ptr::copy_nonoverlapping(frame.add(start), buffer.as_mut_ptr(), len) };
         let seconds = read(offset_of!(tpacket2_hdr, tp_sec));
         let since = Duration::new(seconds.into(), read(offset_of!(tpacket2_hdr, tp_nsec)));
-        // Release makes sure that the slot is read before the kernel gets it back.
+        // With the ordering `Release`, this process has read the slot before the kernel gets it back.
         status.store(TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % SLOTS;
         Some((len, since))
     }
 }
 
-/// Returns the slot with this number. Each block contains as many whole slots as fit into it.
+/// Returns the slot with this number. No slot crosses the end of a block.
 fn slot(blocks: &Blocks, at: usize) -> &Slot {
     let (slots, _) = blocks[at / SLOTS_PER_BLOCK].as_chunks();
     &slots[at % SLOTS_PER_BLOCK]
 }
 
-/// Splits a word into two numbers of 16 bits in the kernel's order.
+/// Splits a word into its two numbers of 16 bits, in their order in memory.
 fn halves(word: u32) -> [u16; 2] {
     let [a, b, c, d] = word.to_ne_bytes();
     [[a, b], [c, d]].map(u16::from_ne_bytes)

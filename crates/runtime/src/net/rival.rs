@@ -1,5 +1,5 @@
-//! Finds other processes that receive the same frames. Another process that receives the same frames could take a token
-//! that is meant for this process.
+//! Finds other processes that receive the same frames. Such a process could take a token that is meant for this
+//! process.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -12,8 +12,8 @@ use super::{Interface, PacketSocket};
 /// frames in this namespace can add a socket to the list.
 const SOCKET_LIST: &str = "/proc/thread-self/net/packet";
 
-/// Returns the user of another packet socket for frames of `ethertype` on the interface, if such a socket exists.
-/// Returns `None` if the list cannot be read.
+/// Looks for another packet socket for frames of `ethertype` on the interface, and returns the user of this socket.
+/// Returns `None` if there is no such socket. Returns `None` if the list cannot be read.
 pub fn rival_socket_user(
     interface: &Interface,
     ethertype: u16,

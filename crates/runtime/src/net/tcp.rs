@@ -15,9 +15,9 @@ use socket2::{Protocol, Socket, TcpKeepalive, Type};
 use super::internet;
 use crate::driver::{Changed, Connection, Network};
 
-/// Maximum number of peers that wait to be accepted: more than any machine has slots.
+/// Maximum number of peers that wait to be accepted. No machine has more slots for connections.
 const BACKLOG: i32 = 1024;
-/// Maximum number of changes that one call fetches.
+/// Maximum number of changes that one system call fetches.
 const CHANGES_MAX: usize = 64;
 /// The listener's key. A connection's key has only 48 bits.
 const LISTENER_KEY: u64 = u64::MAX;
@@ -28,11 +28,11 @@ const NO_WAIT: Timespec = Timespec {
 
 /// Socket options that are missing in all libraries.
 mod options {
-    // The macro refers to the other macro by its bare name.
+    // `sockopt_impl` uses the other macro by its name without a path.
     use nix::{setsockopt_impl, sockopt_impl};
 
     sockopt_impl!(
-        /// Makes the kernel choose the port only when the socket connects.
+        /// Makes the kernel choose the port when the socket connects, not when it is bound.
         BindAddressNoPort, SetOnly, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, bool
     );
 }
@@ -42,15 +42,15 @@ mod options {
 pub struct TcpOptions {
     /// Name of the only interface to use; `None` for any interface.
     pub interface: Option<String>,
-    /// Whether the system resets a connection that this node does not close explicitly, even if the process is killed.
-    /// So a peer reads an end of the stream only if this node has closed the connection.
+    /// Whether the kernel resets each connection that this node has not closed explicitly. The kernel does this even if
+    /// the process is killed. So a peer reads an end of the stream only if this node has closed the connection.
     pub resets: bool,
-    /// Whether connections to peers use the network's listening address as their source address. If connections do not
-    /// use this address, the system chooses their source address. The source port may be any port.
+    /// Whether connections to peers have the address of the listener as their source address. If `false`, the kernel
+    /// chooses the source address. In both cases, the kernel chooses the source port.
     pub own_address: bool,
     /// Time after which the kernel closes a connection to a silent peer, even if there are no bytes to send. Within
-    /// this time, the kernel probes the peer three times, at intervals of whole seconds. If the time is `None`, the
-    /// kernel closes such a connection after many minutes, or never.
+    /// this time, the kernel probes the peer three times, at intervals of whole seconds. If `None`, the kernel closes
+    /// such a connection after many minutes, or never.
     pub liveness: Option<Duration>,
 }
 
@@ -62,14 +62,14 @@ pub struct TcpNetwork {
     source: Option<SocketAddr>,
     listener: Socket,
     epoll: OwnedFd,
-    /// Keys of changed sources that the network has not returned.
+    /// Keys of changed connections that the network has not reported yet.
     changes: Vec<u64>,
     /// Whether the last fetch returned all changes.
     are_all_fetched: bool,
 }
 
 impl TcpNetwork {
-    /// Listens at an address. With port 0, the system chooses a free port.
+    /// Listens at an address. With port 0, the kernel chooses a free port.
     ///
     /// # Errors
     /// Fails if the address does not belong to this machine or is in use, the interface does not exist, or too many
@@ -123,17 +123,18 @@ fn any_port(mut address: SocketAddr) -> SocketAddr {
 }
 
 fn prepare(socket: &Socket, options: &TcpOptions) -> io::Result<()> {
-    // A small message must not wait for the acknowledgement of the previous message.
+    // Otherwise, a small message would wait until the peer has acknowledged the previous message.
     socket.set_tcp_nodelay(true)?;
     if options.resets {
         socket.set_linger(Some(Duration::ZERO))?;
     }
     if let Some(liveness) = options.liveness {
-        // The kernel counts in whole seconds, and needs at least one.
+        // The kernel accepts only whole seconds, and at least one.
         let period = Duration::from_secs((liveness / 3).as_secs().max(1));
         let asks = TcpKeepalive::new().with_time(period).with_interval(period);
         socket.set_tcp_keepalive(&asks)?;
-        // This option limits the time without an acknowledgement. For a silent peer, it replaces the number of probes.
+        // This option limits the time for which sent bytes may stay unacknowledged. For a silent peer, the kernel uses
+        // this time instead of a number of probes.
         socket.set_tcp_user_timeout(Some(liveness))?;
     }
     Ok(())
@@ -167,8 +168,8 @@ impl Network<SocketAddr> for TcpNetwork {
     }
 
     fn accept(&mut self) -> io::Result<(TcpConnection, SocketAddr)> {
-        // The kernel copies the listener's options to the new socket. So whenever this process is killed, the
-        // connection is reset instead of closed in order.
+        // The kernel copies the options of the listener to the new socket. So even if this process is killed at this
+        // moment, the kernel resets the connection.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = acceptfrom_with(&self.listener, flags);
         let (socket, from) = accepted.map_err(|error| map_out_of_resources(error.into()))?;
@@ -238,12 +239,13 @@ impl Connection for TcpConnection {
     }
 
     fn close(self) {
-        // If this fails, the peer reads a reset, so it does not mistake a part for the whole.
+        // If this fails, the peer reads a reset instead of the end. So the peer does not take an incomplete stream for
+        // a complete one.
         let _ = self.0.set_linger(None);
     }
 
     fn abort(self) {
-        // If this fails, the kernel closes the connection in order.
+        // If this fails, the connection is closed without a reset.
         let _ = self.0.set_linger(Some(Duration::ZERO));
     }
 }

@@ -17,16 +17,16 @@ use crate::driver::{Link, Quota, ReceiveBatch, Refused, TransmitBatch, datagrams
 
 /// Socket options that are missing in nix.
 mod options {
-    // The macro refers to the other macro by its bare name.
+    // `sockopt_impl` uses the other macro by its name without a path.
     use nix::{getsockopt_impl, sockopt_impl};
 
     /// `SO_MEMINFO`. It is missing in libc.
     const MEMINFO: libc::c_int = 55;
-    /// The values of `SO_MEMINFO`, among them the number of dropped datagrams.
+    /// The values of `SO_MEMINFO`. One of them is the number of dropped datagrams.
     pub(super) type Memory = [u32; libc::SK_MEMINFO_DROPS as usize + 1];
 
     sockopt_impl!(
-        /// The socket's memory use and dropped datagrams.
+        /// The memory that the socket uses, and the number of dropped datagrams.
         MemoryInfo, GetOnly, libc::SOL_SOCKET, MEMINFO, Memory
     );
 }
@@ -38,7 +38,7 @@ pub struct UdpLink {
     source: Option<Source>,
     arrivals: Arrivals,
     receiver: Receiver,
-    /// Number of datagrams that were longer than their buffers.
+    /// Number of datagrams that were dropped because they were longer than their buffers.
     cut: u64,
     /// Number of datagrams that the kernel dropped, up to the last query.
     drops: u64,
@@ -50,25 +50,25 @@ pub struct UdpOptions {
     /// Name and index of the only interface to use. Datagrams to a multicast group also use this interface.
     pub interface: Option<(String, u32)>,
     /// Source address of all datagrams. If the address is `None`, the kernel chooses a source address for each
-    /// destination. The source address may be any address of the interface.
+    /// destination. The address may be any address of the interface.
     pub source: Option<IpAddr>,
     /// Whether other sockets of this machine may use the same port.
     pub shared: bool,
     /// Multicast groups from which the socket receives. The groups have the family of the bound address. The socket
-    /// joins the groups on the given interface. If there are groups, the bound address must be the unspecified address.
-    /// A socket with a different address receives no datagrams to a group.
+    /// joins the groups on the given interface. With groups, the socket must be bound to the unspecified address,
+    /// because a socket with a different address receives no datagrams to a group.
     pub groups: Vec<IpAddr>,
-    /// Requested size of the receive buffer in bytes, as the kernel counts them: each datagram needs some hundred bytes
-    /// more than its length. If the process may not exceed the system's limit (`net.core.rmem_max`), a larger request
-    /// gives a buffer of the size of the limit.
+    /// Requested size of the receive buffer, in bytes. In the kernel's count, each datagram needs some hundred bytes
+    /// more than its length. Without a privilege, the buffer is at most as large as the system's limit
+    /// (`net.core.rmem_max`).
     pub receive_buffer: Option<usize>,
-    /// Requested size of the send buffer. The kernel counts and limits this size in the same way; the system's limit is
-    /// `net.core.wmem_max`.
+    /// Requested size of the send buffer, in bytes. The kernel counts in the same way. The system's limit for this size
+    /// is `net.core.wmem_max`.
     pub send_buffer: Option<usize>,
 }
 
 impl UdpLink {
-    /// Binds an address. The socket has the permission to send broadcasts.
+    /// Binds an address. The socket may send broadcasts.
     ///
     /// # Errors
     /// Fails if the address does not belong to this machine or is in use. Also fails if the interface does not exist, a
@@ -114,7 +114,7 @@ impl UdpLink {
     /// Fails if the system call fails.
     pub fn kernel_drops(&mut self) -> io::Result<u64> {
         let [.., drops] = getsockopt(&self.socket, options::MemoryInfo)?;
-        // The kernel counts in 32 bits.
+        // The kernel's counter has only 32 bits.
         let known = self.drops & u64::from(u32::MAX);
         self.drops += u64::from(drops.wrapping_sub(u32::try_from(known).unwrap_or_default()));
         Ok(self.drops)
@@ -162,7 +162,7 @@ fn set_up_multicast(socket: &Socket, address: SocketAddr, options: &UdpOptions) 
     Ok(())
 }
 
-/// Sets the buffers to the requested sizes, or to the system's limits if the process may not exceed them.
+/// Sets the buffers to the requested sizes. Without a privilege, the sizes stay below the system's limits.
 fn set_buffer_sizes(socket: &Socket, options: &UdpOptions) -> io::Result<()> {
     if let Some(bytes) = options.receive_buffer {
         setsockopt(socket, sockopt::RcvBufForce, &bytes)

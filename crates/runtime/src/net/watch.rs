@@ -8,20 +8,20 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
 };
 
-/// Maximum number of messages that one [`drain`](InterfaceWatch::drain) takes. A host that makes thousands of
-/// interfaces must not delay the loop.
+/// Maximum number of messages that one [`drain`](InterfaceWatch::drain) takes. With this limit, a host on which
+/// thousands of interfaces are created does not delay the loop.
 const MESSAGES_PER_DRAIN: usize = 64;
 
 /// A watch on all interfaces of this network namespace. The watch notices when an interface, or an address of an
-/// interface, was added, removed or changed. The watch does not report the kind of the change. The caller looks the
-/// interface up, so lost and reordered messages do no harm.
+/// interface, was added, removed or changed. The watch does not report the kind of the change. The caller must look the
+/// interface up after each change. So lost and reordered messages do no harm.
 #[derive(Debug)]
 pub struct InterfaceWatch {
     socket: OwnedFd,
 }
 
 impl InterfaceWatch {
-    /// Starts the watch. The caller must look the interface up after this call, not before.
+    /// Starts the watch. A caller must look the interface up after this call. Otherwise it could miss a change.
     ///
     /// # Errors
     /// Fails if the kernel refuses the rtnetlink socket.
@@ -40,14 +40,14 @@ impl InterfaceWatch {
         Ok(Self { socket })
     }
 
-    /// Takes all waiting messages. Returns whether there were any messages, which mean that an interface may have
+    /// Takes all waiting messages. Returns whether there were any messages. If there were, an interface may have
     /// changed.
     ///
     /// # Errors
     /// Fails if the socket is broken.
     pub fn drain(&mut self) -> io::Result<bool> {
         let mut has_changed = false;
-        // The buffer truncates each message, because the caller does not need the contents.
+        // The buffer is too short for a message, but this function does not need the contents.
         let mut message = [0; 16];
         for _ in 0..MESSAGES_PER_DRAIN {
             match recv(

@@ -8,14 +8,14 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use ring_proto::time::Instant;
 
-/// A timer. Its descriptor is readable after a deadline has passed. The descriptor may also be readable because an
-/// earlier deadline passed, although the deadline was moved to a later time.
+/// A timer. Its descriptor is readable after a deadline has passed. The descriptor may also become readable at an
+/// earlier deadline, although the deadline has moved to a later time.
 ///
 /// Deadlines usually move to a later time, because every frame extends the timeouts of the members. On a virtual
-/// machine, setting the hardware timer takes longer than the rest of a hop. So if waits are frequent, a set alarm stays
-/// unchanged until it goes off. After the alarm goes off, it is set to the current deadline. If waits are rare, an
-/// unchanged alarm saves less time than an unnecessary wake-up costs. So during the first waits after the alarm went
-/// off, the alarm follows every change of the deadline.
+/// machine, setting the hardware timer takes longer than all other work of a hop. So while waits are frequent, a later
+/// deadline does not change the alarm: it goes off at the old deadline, and is then set to the current deadline. While
+/// waits are rare, an unnecessary wake-up costs more than setting the alarm. So during the first waits after the alarm
+/// went off, the alarm follows every change of the deadline.
 #[derive(Debug)]
 pub struct Alarm {
     timer: TimerFd,
@@ -27,8 +27,8 @@ pub struct Alarm {
     wait_count: u32,
 }
 
-/// Number of waits after the alarm went off during which the alarm follows every change of the deadline. An idle
-/// rotation needs fewer waits than this number, and a rotation without a pause needs more.
+/// After the alarm went off, it follows every change of the deadline during this number of waits. In an idle ring,
+/// fewer waits pass before the alarm goes off again. In a ring whose token moves without a pause, more waits pass.
 const FOLLOWED_WAITS: u32 = 8;
 
 impl Alarm {
@@ -46,7 +46,7 @@ impl Alarm {
         })
     }
 
-    /// Makes the alarm go off at `deadline` or earlier. The deadline `None` means no deadline.
+    /// Makes the alarm go off at `deadline` or earlier. `None` means that there is no deadline.
     ///
     /// # Errors
     /// Fails if the system call fails, which does not happen on a healthy system.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-/// Maximum number of descriptors that one wait reports. The next wait reports the remaining ready descriptors.
+/// Maximum number of descriptors that one wait reports. The next wait reports the other ready descriptors.
 const READY_MAX: usize = 64;
 
 /// The events for which a poller waits on a descriptor. Hang-ups and errors are always included.
@@ -81,7 +81,7 @@ impl Poller {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             ready: Vec::with_capacity(READY_MAX),
         };
-        // This wait shows an old kernel at the start instead of in the loop.
+        // On an old kernel, this wait fails, so that the program fails at its start instead of in the loop.
         poller.wait(Some(Duration::ZERO))?;
         Ok(poller)
     }

@@ -13,7 +13,7 @@ use super::{Alarm, Interest, Poller};
 pub const LINK: u64 = 0;
 const ALARM_KEY: u64 = 63;
 
-/// Error of a system call that always succeeds on a healthy system.
+/// Error of a system call that never fails on a healthy system.
 #[derive(Debug, Error)]
 #[error("cannot {action}: {source}")]
 pub struct SystemCallError {
@@ -22,7 +22,7 @@ pub struct SystemCallError {
 }
 
 impl SystemCallError {
-    /// Returns a function for `map_err`. The function adds the name of the action that failed.
+    /// Returns a function for `map_err`. It adds the text `action`, which names the failed action.
     pub fn to(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self { action, source }
     }
@@ -33,10 +33,10 @@ impl SystemCallError {
 pub struct ReadyKeys(u64);
 
 impl ReadyKeys {
-    /// Only the link.
+    /// The set that contains only the link.
     pub(crate) const LINK: Self = Self::only(LINK);
 
-    /// Only the descriptor with this key.
+    /// Returns the set that contains only this key.
     pub(crate) const fn only(key: u64) -> Self {
         Self(1 << key)
     }
@@ -121,7 +121,7 @@ impl Reactor {
     pub fn look(&mut self) -> Result<ReadyKeys, SystemCallError> {
         let ready = self.wait_for(Some(Duration::ZERO))?;
         if ready.has(ALARM_KEY) {
-            // Without a deadline, the timer is no longer ready.
+            // After this call, the timer is no longer ready.
             let unset = self.alarm.set_deadline(None);
             unset.map_err(SystemCallError::to("set the timer"))?;
         }
@@ -152,7 +152,7 @@ mod tests {
     use crate::clock;
     use std::time::Duration;
 
-    /// A timer that stays ready would end each later look at once.
+    /// A timer that stays ready would end each later wait at once.
     #[test]
     fn a_look_does_not_report_the_timer_and_the_next_wait_has_its_deadline() {
         let mut waiting = Reactor::new().expect("a reactor");

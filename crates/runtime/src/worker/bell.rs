@@ -1,5 +1,5 @@
-//! Signals from the loop to a worker's thread. A bell's signals wake the thread, cancel its work, or make it stop by a
-//! deadline.
+//! Bells, with which the loop signals the thread of a worker. A bell can wake the thread, cancel its work, or set a
+//! time by which the thread must stop.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,7 +15,7 @@ pub(super) enum StopRequest {
     No,
     /// The thread may continue its current work until this time.
     By(Instant),
-    /// The thread must end its current work at once.
+    /// The thread must stop its current work at once.
     Now,
 }
 
@@ -26,7 +26,7 @@ pub struct WakeUp {
     stop_request: Mutex<StopRequest>,
     /// Number of the current work, if it has a number.
     current_work: AtomicU64,
-    /// Number below which all work is cancelled.
+    /// All work with a lower number is cancelled.
     cancelled_below: AtomicU64,
 }
 
@@ -80,8 +80,8 @@ impl WakeUp {
         self.current_work.load(Ordering::Relaxed) < self.cancelled_below.load(Ordering::Relaxed)
     }
 
-    /// Returns the time at which the current work must stop: normally `until`. If the work is cancelled or the daemon
-    /// ends, this time is earlier.
+    /// Returns the time at which the current work must stop: normally `until`. The time is earlier if the work was
+    /// cancelled, or if the daemon ends.
     pub fn limit(&self, until: Instant, now: Instant) -> Instant {
         if self.is_cancelled() {
             return now;

@@ -10,7 +10,7 @@ use crate::wait::Poller;
 use super::bell::{StopRequest, WakeUp};
 use super::inbox::Inbox;
 
-/// Maximum time that the current item may take when the daemon ends. Each later item has the same maximum.
+/// Maximum time for each remaining item when the daemon ends, including the current item.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A queue of work, and a bell that wakes the thread. The loop never waits for the thread.
@@ -18,7 +18,7 @@ const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Mailbox<Q> {
     shared: Mutex<MailboxState<Q>>,
     bell: WakeUp,
-    /// Whether the thread pauses, because it cannot do any work at the moment.
+    /// Whether the thread [rests](Self::rest), because it cannot do any work at the moment.
     is_resting: AtomicBool,
 }
 
@@ -56,7 +56,7 @@ impl<Q: Inbox> Mailbox<Q> {
         let mut shared = match self.shared.try_lock() {
             Ok(shared) => shared,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // A thread that holds the lock may not get the CPU for a long time, so the loop must not wait for it.
+            // The loop must not wait for the lock: the thread that holds it may not get the CPU for a long time.
             Err(TryLockError::WouldBlock) => return false,
         };
         while let Some(item) = work.pop() {

@@ -27,8 +27,7 @@ pub use repeated::PeriodicValue;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// Interval at which the loop checks `is_over` while the thread finishes.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Maximum time to wait for the thread's end. The last items, including the time for killing their programs, take less
-/// time than this maximum.
+/// Maximum time to wait for the thread's end. The last items need less time, even if their programs must be killed.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The default timer slack, in nanoseconds.
 const DEFAULT_TIMER_SLACK: u32 = 50_000;
@@ -61,7 +60,7 @@ impl<Q: Inbox> Worker<Q> {
         thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                // If this fails, the thread keeps the loop's more precise timers.
+                // If this fails, the thread keeps the timer slack of the loop, which is smaller.
                 let _ = clock::timer_slack(DEFAULT_TIMER_SLACK);
                 work(&shared, poller);
                 drop(end);

@@ -1,4 +1,4 @@
-//! A value that a separate thread determines repeatedly. A separate thread is necessary, because each time may take
+//! A value that a separate thread determines repeatedly. The thread is separate, because determining the value may take
 //! long.
 
 use std::io;
@@ -30,7 +30,7 @@ impl Inbox for NoItems {
     fn clear(&mut self) {}
 }
 
-/// The latest value. A thread determines it repeatedly.
+/// The latest value that the thread has determined.
 #[derive(Debug)]
 pub struct PeriodicValue<T> {
     latest: Arc<Mutex<Option<T>>>,
@@ -66,8 +66,8 @@ impl<T: Send + 'static> PeriodicValue<T> {
         Ok(Self { latest, worker })
     }
 
-    /// Takes the latest value. Returns `None` if the value was already taken. The function never waits. If the thread
-    /// is writing the value, the function also returns `None`.
+    /// Takes the latest value, without waiting. Returns `None` if the value was already taken, or if the thread is just
+    /// writing it.
     pub fn take(&self) -> Option<T> {
         self.latest.try_lock().ok()?.take()
     }
