@@ -3,11 +3,10 @@
 //! The client sends a [`Request`] as one line of JSON, at most [`REQUEST_LEN_MAX`] bytes. The daemon answers with a
 //! [`Reply`] as one line of JSON. After the reply, the client may send the next request.
 //!
-//! The files next to `lib.rs` contain the parts that all systems share: the form of all messages, the messages about
-//! locks, and the names of nodes. A message that exists in only one system is in the folder with the name of this
-//! system. The requests of a system implement [`SystemRequest`]. The status and the events of a system are types that
-//! convert to and from [`NodeStatus`] and [`EventMessage`]. This crate opens no sockets. Start reading with
-//! `message.rs`.
+//! The files next to `lib.rs` contain the parts that all systems share, such as the messages about locks and the names
+//! of nodes. A message that exists in only one system is in the folder with the name of this system. The requests of a
+//! system implement [`SystemRequest`]. The status and the events of a system are types that convert to and from
+//! [`NodeStatus`] and [`EventMessage`]. This crate opens no sockets. Start reading with `message.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Compares the rate of the machine's clock with the hardware counter. For example, NTP can change this rate. The
-//! change may be larger than the permitted difference between the clocks of a ring.
+//! Compares the rate of the machine's clock with the hardware counter. NTP, for example, can change the rate of the
+//! clock, even by more than the permitted difference between the clocks of a ring.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const ERROR_MAX_MILLIONTHS: i64 = 10_000;
 
 #[derive(Debug)]
 pub(crate) struct ClockRate {
-    /// Last readings of the clock and of the counter.
+    /// The previous readings of the clock and of the counter.
     last: Option<(Duration, Duration)>,
     /// Error of the clock in millionths; `None` unless the error exceeds the maximum. A positive error means that the
     /// clock is too fast.
@@ -26,7 +26,7 @@ impl ClockRate {
     }
 
     /// Handles readings of the clock (`CLOCK_MONOTONIC`) and of the counter (`CLOCK_MONOTONIC_RAW`). Returns whether
-    /// the clock became wrong, or right again.
+    /// this has changed: the clock was right and is wrong, or the clock was wrong and is right.
     pub(crate) fn update(&mut self, clock: Duration, counter: Duration) -> bool {
         let Some((clock_then, counter_then)) = self.last else {
             self.last = Some((clock, counter));

@@ -18,9 +18,9 @@ use ring_runtime::wait::{Interest, Poller};
 
 use ring_process::{Client, ClientId};
 
-/// Maximum time for a client to send its request. After the request, the client has the same time to read its reply.
+/// Maximum time in which a client must send its request. A client must also read the reply within this time.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of bytes that the client has not read yet, in addition to one reply.
+/// Maximum number of unread bytes of a client, in addition to one reply.
 const UNREAD_MAX: usize = 64 << 10;
 
 /// The server's next action for a client.
@@ -36,22 +36,22 @@ pub(crate) enum NextAction {
 pub(crate) struct Connection {
     stream: ClientStream,
     credentials: Option<UnixCredentials>,
-    /// The right that the socket gave to the client.
+    /// The right that the client has, because it connected to this socket.
     right: Right,
     input: LineBuffer,
-    /// Descriptors that came with the incomplete request.
+    /// Descriptors that arrived with a request that is still incomplete.
     descriptors: Vec<OwnedFd>,
     /// Whether the client may send descriptors.
     accepts_descriptors: bool,
     output: VecDeque<Rc<[u8]>>,
-    /// Number of bytes of the first line that were already written.
+    /// Number of bytes of the first line in `output` that are already written.
     written: usize,
     /// Number of bytes in `output`.
     unread: usize,
     /// Whether the connection closes after all output is written.
     closes_when_written: bool,
-    /// Whether the client may be silent for any time. A client may be silent if it holds a lock, waits for a lock, or
-    /// watches events.
+    /// Whether the client may be silent without a time limit. This applies to a client that holds a lock, waits for a
+    /// lock, or watches events.
     may_be_silent: bool,
     deadline: Instant,
     /// The event for which the poller waits.
@@ -80,19 +80,19 @@ impl Connection {
         })
     }
 
-    /// Adds the client to a poller, which waits for the client's first request.
+    /// Adds the client to a poller. The poller waits for the first request of the client.
     pub(crate) fn add_to(&self, poller: &Poller, key: u64) -> io::Result<()> {
         poller.add(self.stream(), key, self.awaited)
     }
 
-    /// Makes the poller wait for an event of the client.
+    /// Makes the poller wait for `event` of the client.
     pub(crate) fn await_event(
         &mut self,
         poller: &Poller,
         key: u64,
         event: Interest,
     ) -> io::Result<()> {
-        // Most requests do not change the event, and each change is a system call.
+        // Call the poller only if the event changes, because each change is a system call.
         if self.awaited != event {
             poller.modify(self.stream(), key, event)?;
             self.awaited = event;
@@ -130,7 +130,7 @@ impl Connection {
         self.may_be_silent = may_be_silent;
     }
 
-    /// Accepts descriptors from the client until the client may no longer be silent.
+    /// Accepts descriptors from the client, until the client no longer has the permission to be silent.
     pub(crate) const fn accept_descriptors(&mut self) {
         self.accepts_descriptors = true;
     }
@@ -138,9 +138,9 @@ impl Connection {
     /// Works without waiting: makes at most one read, handles at most one request, and writes as much as the stream
     /// takes.
     ///
-    /// `answer` gets a request and its descriptors, and takes the descriptors that it keeps. `answer` returns the
-    /// reply, or `None` if the reply follows later. If the client has hung up, this function answers a request only if
-    /// the request has an effect even without the client.
+    /// `answer` gets a request and its descriptors. It takes the descriptors that it wants to keep, and returns the
+    /// reply. It returns `None` if the reply follows later. After a client has hung up, this function drops those of
+    /// its requests that have no effect without the client.
     pub(crate) fn serve<O: SystemRequest>(
         &mut self,
         now: Instant,
@@ -184,7 +184,7 @@ impl Connection {
                     return Ok(NextAction::Close);
                 }
                 let len = if !with_descriptors {
-                    // The read takes only the bytes before the first byte that has descriptors.
+                    // Read only the bytes before the first byte with descriptors.
                     (&*self.stream).read(&mut space[..len])?
                 } else if !self.accepts_descriptors {
                     return self.refuse(now, "only the holder of the token may send descriptors");
@@ -220,8 +220,8 @@ impl Connection {
         self.write(now)
     }
 
-    /// Sends the reason and closes the connection. Leaves the client's bytes unread: a read would wait until the kernel
-    /// has closed the descriptors that come with the bytes.
+    /// Sends the reason and closes the connection. Does not read the client's bytes, because a read would wait until
+    /// the kernel has closed the descriptors that came with the bytes.
     fn refuse(&mut self, now: Instant, why: &str) -> io::Result<NextAction> {
         let line = to_line(&Reply::Error(why.to_owned())).unwrap_or_default();
         self.enqueue(now, line.into());
@@ -256,7 +256,7 @@ impl Connection {
 
     /// Returns the event that the poller must wait for.
     fn next_wait(&self) -> NextAction {
-        // The server answers a waiting request as soon as the client reads replies.
+        // If a request waits, the server answers it as soon as the client reads earlier replies.
         if !self.output.is_empty() || self.input.has_line() {
             NextAction::Wait(Interest::Write)
         } else {
@@ -271,7 +271,7 @@ impl Drop for Connection {
     }
 }
 
-/// Returns the kind of the clients that have this right.
+/// Returns the kind of a client that has this right.
 pub(crate) const fn client_kind(right: Right) -> ClientKind {
     match right {
         Right::Read => ClientKind::Monitor,

@@ -1,4 +1,5 @@
-//! Divides the process's descriptors, so that clients never get descriptors that the ring needs.
+//! Divides the descriptors of the process between clients and other uses. So clients never use the descriptors that the
+//! ring needs.
 
 use ring_process::descriptors::raise_limit;
 use tracing::warn;
@@ -6,18 +7,19 @@ use tracing::warn;
 use super::server::ClientLimits;
 use crate::observe::events;
 
-/// Maximum number of clients of the control socket, however many descriptors the process has.
+/// Maximum number of clients of the control socket. This maximum also applies if the process has enough descriptors for
+/// more clients.
 const CLIENTS_MAX: u64 = 512;
-/// Number of descriptors per client: its connection, two descriptors from the client, and two that will replace these
-/// descriptors.
+/// Number of descriptors per client. One is the connection. The client may pass two descriptors, and may later replace
+/// them by two others.
 const DESCRIPTORS_PER_CLIENT: u64 = 5;
 /// Maximum number of clients of the monitor socket. Each of them needs one descriptor.
 const MONITORS_MAX: u64 = 64;
-/// Divisor of the descriptors for clients. At most this share is for clients of the monitor socket.
+/// The part of the clients' descriptors that clients of the monitor socket may use: at most one divided by this number.
 const MONITOR_SHARE_DIVISOR: u64 = 8;
-/// Number of descriptors for all other uses. The daemon needs these descriptors for the interface, a new interface that
-/// replaces it, the log, the state file, and a running hook. The daemon also needs some of these descriptors for the
-/// life lines of past holders, and for descriptors that take long to close.
+/// Number of descriptors for all other uses. The uses are the interface, a new interface that replaces it, the log, the
+/// state file, and a running hook. Other uses are the life lines of past holders, and descriptors that take long to
+/// close.
 const OTHER_DESCRIPTORS: u64 = 72;
 
 /// The limit of descriptors, and the number of clients that this limit allows.
@@ -29,15 +31,16 @@ pub(crate) struct DescriptorBudget {
 }
 
 impl DescriptorBudget {
-    /// Raises the process's limit of descriptors to the number that the process needs, or as far as the system allows.
+    /// Raises the limit of descriptors to the number that the process needs. If the system does not allow this number,
+    /// raises the limit as far as possible.
     pub(crate) fn raise_limit_for_clients() -> Self {
         let limit =
             raise_limit(OTHER_DESCRIPTORS + MONITORS_MAX + CLIENTS_MAX * DESCRIPTORS_PER_CLIENT);
         Self::new(limit)
     }
 
-    /// Divides the descriptors. Each socket has at least one client, so that the daemon can answer that a client must
-    /// try again.
+    /// Divides the descriptors. Each socket may have at least one client, so that the daemon can send this client an
+    /// error.
     fn new(limit: u64) -> Self {
         let spare = limit.saturating_sub(OTHER_DESCRIPTORS);
         let monitors = (spare / MONITOR_SHARE_DIVISOR).clamp(1, MONITORS_MAX);

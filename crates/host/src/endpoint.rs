@@ -1,8 +1,8 @@
-//! Makes the file of a socket, and removes the file at the end.
+//! Creates the file of a socket. When the daemon ends, removes the file.
 //!
-//! The directory of this file may belong to another user, who can change its contents at any time. So this module opens
-//! the directory once. Later steps do not use the path, because the path may then lead to a different directory. This
-//! module does not change files of other users.
+//! The directory of this file may belong to another user. This user can change the directory at any time. So this
+//! module opens the directory once, and the later steps use the open directory. They do not use the path, which may
+//! lead to a different directory by then. This module does not change files of other users.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -28,19 +28,18 @@ const SOCKET_LIST: &str = "/proc/thread-self/net/unix";
 /// The flags of a listening socket in that list.
 const LISTENING_FLAG: &str = "00010000";
 
-/// A listening socket. The drop of this value removes the socket's file.
+/// A listening socket. Dropping this value removes the file of the socket.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     listener: UnixListener,
     path: PathBuf,
     entry: DirectoryEntry,
-    /// Device and inode of the file. Because of the device and the inode, this process never removes a different file
-    /// at the same path.
+    /// Device and inode of the file. They prevent the removal of a different file at the same path.
     file: (u64, u64),
 }
 
 impl Endpoint {
-    /// Listens at `path`, for clients of this user and group. Makes the directory if it is missing.
+    /// Listens at `path`. Clients of the same user and group may connect. Makes the directory if it is missing.
     ///
     /// # Errors
     /// Fails if the path cannot be used, or if another process listens at the path.
@@ -66,7 +65,7 @@ impl Endpoint {
 
     /// Lets the members of a group connect, in addition to the members of the file's group.
     pub(crate) fn admit_group(&self, group: Gid) -> io::Result<()> {
-        // Another user may replace the file at any time. So the open file is checked, and not the path.
+        // Another user may replace the file at any time. So check the open file, not the path.
         let file = self.entry.open_file()?;
         if identity(&fstat(&file)?) != self.file {
             return Err(directory_changed());
@@ -78,7 +77,8 @@ impl Endpoint {
         &self.path
     }
 
-    /// Whether clients that use the path reach this socket. The path may now lead to a different directory.
+    /// Whether clients that use the path reach this socket. They do not reach it if the file was replaced, or if the
+    /// path leads to a different directory.
     pub(crate) fn is_in_place(&self) -> bool {
         let found = fs::symlink_metadata(&self.path);
         found.is_ok_and(|found| (found.dev(), found.ino()) == self.file)
@@ -131,7 +131,7 @@ impl DirectoryEntry {
         }
     }
 
-    /// Opens the file only as a path (O_PATH), because neither its contents nor its listener are used.
+    /// Opens the file only as a path (O_PATH), because this module neither reads the file nor connects to it.
     fn open_file(&self) -> io::Result<OwnedFd> {
         let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let name = self.name.as_os_str();
@@ -164,11 +164,12 @@ fn directory_changed() -> io::Error {
     )
 }
 
-/// Binds a listener. Its file has the right mode from the start. A chmod by path could change a different file.
+/// Binds a listener. The file has the right mode from its creation. A later chmod by path could change a different
+/// file.
 fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let listener = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    // The file gets the mode of the socket without the bits of the mask.
+    // The kernel gives the file the mode of the socket, without the bits of the file mode mask.
     fchmod(&listener, Mode::from_bits_truncate(0o660))?;
     let address = UnixAddr::new(path)?;
     runtime_directory::with_file_mask(Mode::empty(), || bind(listener.as_raw_fd(), &address))?;
@@ -177,8 +178,8 @@ fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// Removes a socket that an earlier process has left at `path`, if no process listens at it. The socket must belong to
-/// this user. In a directory that only this user can change, the socket may also belong to root, for example after a
-/// manual start as root.
+/// this user. If only this user can change the directory, the socket may also belong to root. For example, root may
+/// have started the daemon by hand.
 fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result<(), Error> {
     let failed = |source| Error::Control {
         path: path.to_owned(),
@@ -192,7 +193,7 @@ fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result
         )));
     }
     let is_in_use = match has_listener_at(path) {
-        // This user may not connect to a socket of root, which is only for root and root's group.
+        // The socket belongs to root, so this user has no permission to connect to it.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && entry.is_private() => {
             is_listed(&entry.name)
         }
@@ -209,8 +210,8 @@ fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result
     entry.remove().map_err(failed)
 }
 
-/// Whether a process listens at the path. A process that is too busy to accept also counts as a listener. So this
-/// function does not wait for the process to accept.
+/// Whether a process listens at the path. A process that is too busy to accept also counts as a listener. This function
+/// does not wait until the process accepts.
 fn has_listener_at(path: &Path) -> io::Result<bool> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let probe = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
@@ -221,8 +222,8 @@ fn has_listener_at(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether the kernel lists a listening socket of this name, in any directory. Returns `true` if the kernel has no such
-/// list.
+/// Whether the kernel lists a listening socket whose file has this name. The file may be in any directory. Returns
+/// `true` if the kernel has no such list.
 fn is_listed(name: &OsStr) -> bool {
     let list = fs::read_to_string(SOCKET_LIST);
     list.map_or(true, |list| lists_listener(&list, name))
@@ -250,8 +251,8 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     use std::path::Path;
 
-    /// Makes a stale socket file from a socket that never listened. A socket that listened before is unsuitable.
-    /// Another test may start a process at this moment, and this process would keep a copy of the listening socket.
+    /// Makes a stale socket file from a socket that never listened. A socket that has listened is unsuitable. If
+    /// another test starts a process at this moment, this process keeps a copy of the socket, which still listens.
     fn leave_stale(path: &Path) {
         let flags = SockFlag::SOCK_CLOEXEC;
         let stale = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
@@ -278,7 +279,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("eth0.sock");
         let endpoint = Endpoint::bind(&path).unwrap();
-        // This process need not be a member of the group.
+        // This process is not a member of the group, and need not be one.
         let group = Gid::from_raw(4242);
         endpoint.admit_group(group).unwrap();
         let found = fs::metadata(&path).unwrap();
@@ -337,7 +338,8 @@ mod tests {
         assert!(listens("eth1.sock") && !listens("eth0.sock"));
     }
 
-    /// Tries to remove a stale socket of another user in a directory with this mode.
+    /// Tries to remove a stale socket of another user, in a directory with this mode. Returns the result, and whether
+    /// the file still exists.
     fn remove_stale_of_another(mode: u32) -> (Result<(), Error>, bool) {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), Permissions::from_mode(mode)).unwrap();

@@ -7,13 +7,15 @@ use std::path::PathBuf;
 use ring_runtime::wait::SystemCallError;
 use thiserror::Error;
 
-/// An error of the node of one system. The error's text tells the operator the failure, the cause and a remedy.
+/// An error that only one system has. The text of the error contains the failure, the cause and a remedy, for the
+/// operator.
 pub trait SystemError: error::Error + Send + Sync + 'static {
     /// Returns the process's exit code, as listed in the program's `--help`.
     fn exit_code(&self) -> u8;
 }
 
-/// The error that ends the daemon. The error's text tells the operator the failure, the cause and a remedy.
+/// The error that ends the daemon. The text of the error contains the failure, the cause and a remedy, for the
+/// operator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -44,7 +46,7 @@ pub enum Error {
     /// A second signal arrived before the daemon's shutdown was complete.
     #[error("stopped by a second signal before the shutdown was complete")]
     Interrupted,
-    /// A system call failed that always succeeds on a healthy system.
+    /// A system call failed that never fails on a healthy system.
     #[error(transparent)]
     System(#[from] SystemCallError),
 }
@@ -60,7 +62,7 @@ impl Error {
         }
     }
 
-    /// Returns a function for `map_err`. The function adds the name of the action that failed.
+    /// Returns a function for `map_err`. It adds the text `what`, which names the failed action.
     pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System(SystemCallError::to(what)(source))
     }

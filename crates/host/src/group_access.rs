@@ -1,8 +1,7 @@
-//! Lets a group use a file, with an access control list of POSIX. The owner of the file need not be a member of the
-//! group. So the users of the daemons are not in this group, and no daemon can use the monitor socket of another
-//! daemon.
+//! Lets a group use a file, with a POSIX access control list. The owner of the file need not be a member of the group.
+//! So the users of the daemons need not be members, and no daemon can use the monitor socket of another daemon.
 //!
-//! The list is written here because the crates for such lists link a C library.
+//! This module encodes the list itself, because the crates for such lists link a C library.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -14,18 +13,19 @@ use rustix::fs::{XattrFlags, setxattr};
 const ATTRIBUTE: &str = "system.posix_acl_access";
 const VERSION: u32 = 2;
 const READ_AND_WRITE: u16 = 6;
-/// The kernel ignores the number in the entries for the owner, for the owner's group, for others, and for the mask.
+/// The id in entries that need no id. These are the entries for the owner, for the owner's group, for others, and for
+/// the mask.
 const NO_ID: u32 = u32::MAX;
 
 /// The kinds of entries, in the kernel's order.
 const OWNER: u16 = 0x01;
 const OWNING_GROUP: u16 = 0x04;
 const NAMED_GROUP: u16 = 0x08;
-/// The mask limits all groups.
+/// The mask limits the permissions of all groups.
 const MASK: u16 = 0x10;
 const OTHERS: u16 = 0x20;
 
-/// Lets the owner, the owner's group and `group` read and write a file. `file` may be open only as a path.
+/// Lets the owner, the owner's group and `group` read and write a file. The file may be open only as a path (O_PATH).
 pub(crate) fn admit(file: impl AsFd, group: Gid) -> io::Result<()> {
     let path = format!("/proc/thread-self/fd/{}", file.as_fd().as_raw_fd());
     Ok(setxattr(

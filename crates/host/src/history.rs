@@ -1,4 +1,4 @@
-//! The latest events, for watchers. Each event has a number, a text, and keys that are specific to its system.
+//! The latest events, for clients that watch them. Each event has a number, a text, and keys that only its system has.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Priority, Recent};
 
-/// An event with its time. `K` has the keys that are specific to the event's system.
+/// An event with its time. `K` contains the keys that only the event's system has.
 #[derive(Debug)]
 pub struct HistoryEntry<K> {
     time_ms: u64,
@@ -37,7 +37,7 @@ impl<K> HistoryEntry<K> {
         self.time_ms
     }
 
-    /// Returns the keys that are specific to the event's system.
+    /// Returns the keys that only the event's system has.
     pub fn keys(&self) -> &K {
         &self.text.keys
     }
@@ -67,7 +67,7 @@ impl<K> History<K> {
         Self(Recent::new(now))
     }
 
-    /// Returns the events by their numbers.
+    /// Returns the events with their numbers.
     pub const fn recent(&self) -> &Recent<HistoryEntry<K>> {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Runs a machine's jobs in a worker thread. The answer to each job is a command for the machine.
+//! Runs a machine's jobs in a worker thread. The result of each job is a command for the machine.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -12,14 +12,14 @@ use ring_proto::time::Instant;
 
 use ring_runtime::worker::{WakeUp, Worker};
 
-/// A task does jobs in a thread, one at a time.
+/// The code that does jobs. It runs in a thread, and does one job at a time.
 pub trait Task: Send + 'static {
     /// The type of a job's input.
     type Job: Send + 'static;
     /// The type of a job's result, for the machine.
     type Answer: Send + 'static;
 
-    /// Does a job. `bell` signals that a long job must stop. A job may be cancelled before it begins.
+    /// Does a job. `bell` signals that the job must stop. This may happen even before the job begins.
     fn run_job(&mut self, job: Self::Job, bell: &WakeUp) -> Self::Answer;
 }
 
@@ -52,7 +52,7 @@ impl<T: Task> Jobs<T> {
         let (sender, answers) = mpsc::channel();
         let ring_on_drop = RingOnDrop(Arc::clone(&answer_bell));
         let worker = Worker::start("jobs", move |mailbox, mut poller| {
-            // The sender is dropped before the bell, so the loop finds the channel closed when the bell rings.
+            // Rust drops the sender before the bell. So when the bell rings, the loop finds the channel closed.
             let ring_on_drop = ring_on_drop;
             let sender = sender;
             while let Some((number, job)) = mailbox.next(&mut poller) {
@@ -78,7 +78,7 @@ impl<T: Task> Jobs<T> {
         self.next += 1;
     }
 
-    /// Cancels all jobs that were added. Each canceled job still has an answer.
+    /// Cancels all jobs that were added. The loop still gets an answer for each of them.
     pub fn cancel(&self) {
         self.worker.bell().cancel_before(self.next);
     }
@@ -112,8 +112,8 @@ impl<T: Task> Jobs<T> {
         self.answer_bell.silence();
     }
 
-    /// Ends the current job and drops the remaining jobs. The dropped jobs get no answers. After this call, the caller
-    /// must not add jobs.
+    /// Ends the current job and drops the remaining jobs. The loop gets no answers for the dropped jobs. After this
+    /// call, the caller must not add jobs.
     pub fn cancel_all(&self) {
         self.worker.cancel();
     }
@@ -197,7 +197,8 @@ mod tests {
         }
     }
 
-    /// A task that reports the beginning of a job and works until the job is cancelled. A `short` job ends at once.
+    /// A task that reports the beginning of each job, and works until the job is cancelled. But a job `short` ends at
+    /// once.
     struct Endless(mpsc::Sender<&'static str>);
 
     impl Task for Endless {

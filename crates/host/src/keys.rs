@@ -1,4 +1,4 @@
-//! The keys of the loop's descriptors, except the key of the link.
+//! The keys under which descriptors are registered with the loop. The key of the link is not among them.
 
 /// The key for changes of the network.
 pub const NETWORK: u64 = 1;

@@ -1,4 +1,4 @@
-//! Logs a lasting failure only once.
+//! Suppresses repeated log lines: a failure that lasts is logged only once.
 
 /// The last logged failure.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ impl LastFailure {
         is_new
     }
 
-    /// Forgets the failure, because it ended or is logged elsewhere.
+    /// Forgets the failure, because it has ended or other code logs it.
     pub fn clear(&mut self) {
         self.0 = None;
     }

@@ -1,4 +1,4 @@
-//! Logs the locks of this machine, each with its holder, its duration and the reason of its end.
+//! Logs the locks of this machine. The lines contain the holder of a lock, its duration, and the reason of its end.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,16 +35,16 @@ pub struct HeldLock {
     pub since: Instant,
 }
 
-/// A log of locks. Each lock has two lines: one at its grant and one at its end.
+/// A log of locks. A lock has two lines: one at its grant, and one at its end.
 #[derive(Debug)]
 pub struct LockLog {
     grants: RateLimit,
-    /// Limit of the lines about locks that are lost before they are [`LONG_LOCK_MIN`] old.
+    /// Rate limit of the lines about lost locks whose duration was less than [`LONG_LOCK_MIN`].
     losses: RateLimit,
     held: BTreeMap<ClientId, LoggedLock>,
-    /// A lower bound of the time at which a held lock without a line reaches [`LONG_LOCK_MIN`].
+    /// A lower bound of the next time at which an unlogged lock becomes [`LONG_LOCK_MIN`] old.
     long_from: Option<Instant>,
-    /// Number of locks that ended although no user requested this.
+    /// Number of locks that were lost without the request of a user.
     wrong_losses: u64,
 }
 
@@ -88,7 +88,7 @@ impl LockLog {
         locks.max_by_key(|lock| lock.since)
     }
 
-    /// Returns the number of locks that ended although no user requested this.
+    /// Returns the number of locks that were lost without the request of a user.
     pub const fn wrong_losses(&self) -> u64 {
         self.wrong_losses
     }
@@ -99,7 +99,7 @@ impl LockLog {
         if is_logged {
             self.log_grant(&lock);
         } else {
-            // The oldest lock without a line is the first to reach this age.
+            // The field already has an earlier time if an older lock is not logged.
             self.long_from.get_or_insert(lock.since + LONG_LOCK_MIN);
         }
         self.held
@@ -108,11 +108,11 @@ impl LockLog {
 
     /// Returns the time for the next call of [`log_long_locks`](Self::log_long_locks).
     pub fn deadline(&self) -> Option<Instant> {
-        // After the release of all locks, the field may still have an old time.
+        // After the end of all locks, the field may still contain an old time.
         self.long_from.filter(|_| !self.held.is_empty())
     }
 
-    /// Logs the grants of locks that became long, unless the log already contains the grants.
+    /// Logs the grants of all locks that have become long and are not logged yet.
     pub fn log_long_locks(&mut self, now: Instant) {
         if self.deadline().is_none_or(|at| at > now) {
             return;
@@ -177,8 +177,8 @@ impl LockLog {
         Some(lock)
     }
 
-    /// Records that a client's lock ended before its release. The reason has a name and a text. `is_wrong` states
-    /// whether the lock ended although no user requested this.
+    /// Records that a client lost its lock. The reason has a name and a text. `is_wrong` is `true` if no user requested
+    /// the end of the lock.
     pub fn on_lost(
         &mut self,
         now: Instant,

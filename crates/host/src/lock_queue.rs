@@ -1,5 +1,5 @@
-//! The local holder of the token, and the clients that wait for the token. This part of a lock queue is the same in
-//! every system, and uses neither sockets nor a clock.
+//! The local holder of the token, and the clients that wait for the token. Every system uses this queue. The code uses
+//! neither sockets nor a clock.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use ring_process::{Client, ClientId};
 
 /// Maximum number of waiting clients.
 pub const WAITING_CLIENTS_MAX: usize = 400;
-/// Time that a holder has to end its work before its lock ends. If the holder requested a maximum hold, it gets notice
-/// at most this long before the end of the hold.
+/// Time between the notice to a holder and the end of its lock. In this time, the holder must end its work. If a hold
+/// has a maximum time, the holder gets the notice at most this long before the end of the maximum time.
 pub const ENDING_NOTICE: Duration = Duration::from_secs(1);
 
 /// The reason why a client may not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotQueued {
-    /// Another client of this machine holds the token or waits for it, and this client does not want to wait.
+    /// Another client of this machine holds the token or waits for it, and the request permits no wait.
     Busy,
     /// Too many clients already wait.
     QueueFull,
 }
 
-/// A waiting client. `R` contains the requirements of a lock in a system. `O` has further data about the client, which
-/// only the system needs.
+/// A waiting client. `R` is the type of the grade that a request can require. `O` contains further data about the
+/// client, which only the system uses.
 #[derive(Debug)]
 pub struct Waiter<R, O> {
     /// Client that waits.
@@ -36,7 +36,7 @@ pub struct Waiter<R, O> {
     pub since: Instant,
     /// Time at which the client stops waiting.
     pub until: Option<Instant>,
-    /// Data that only the system needs.
+    /// Data that only the system uses.
     pub own: O,
 }
 
@@ -68,22 +68,20 @@ impl<R, O, T> Holder<R, O, T> {
         self.ended_at().or_else(|| Some(self.notice_at()?.0))
     }
 
-    /// Returns the time at which all of the client's work is over; `None` unless the client got notice. The client may
-    /// not have read this message, for example because the process that would end the work is stalled. If the client
-    /// did not read the message, the end of its last lease ends the work.
+    /// Returns the time at which the client's work has ended in every case. Returns `None` if the client got no notice.
+    /// The client may not have read the notice, for example because its process is stalled. Then the work ends with the
+    /// last lease that the client knows.
     pub fn ended_at(&self) -> Option<Instant> {
         self.ends_by.map(|ends_by| ends_by.max(self.until))
     }
 
-    /// Returns the end of the client's maximum hold. Returns `None` if the client need not get notice of this end at
-    /// `now`.
+    /// If the client must get notice at `now`, returns the end of its maximum hold. Otherwise returns `None`.
     pub fn due_notice(&self, now: Instant) -> Option<Instant> {
         let (notice_at, end) = self.notice_at()?;
         (notice_at <= now).then_some(end)
     }
 
-    /// Returns two times for a client with a maximum hold: the time at which the client gets notice, and the end of the
-    /// hold.
+    /// For a client with a maximum hold, returns the time at which the client gets notice, and the end of the hold.
     fn notice_at(&self) -> Option<(Instant, Instant)> {
         let max_hold = self.waiter.request.max_hold_ms.map(Duration::from_millis)?;
         let warning = ENDING_NOTICE.min(max_hold / 4);
@@ -92,8 +90,8 @@ impl<R, O, T> Holder<R, O, T> {
     }
 }
 
-/// The local holder and the local queue. The system decides which waiting client is the next holder, and notifies the
-/// holder.
+/// The holder on this machine, and the queue of this machine. The system decides which waiting client is the next
+/// holder, and sends the messages to the clients.
 #[derive(Debug)]
 pub struct LockQueue<R, O, T> {
     /// Holder of the token.
@@ -112,8 +110,8 @@ impl<R, O, T> Default for LockQueue<R, O, T> {
 }
 
 impl<R, O, T> LockQueue<R, O, T> {
-    /// Adds a client to the queue. A client that does not want to wait for other clients still waits for
-    /// `fetch_timeout`. `fetch_timeout` is the maximum time in which the node fetches an idle token.
+    /// Adds a client to the queue. A client whose request permits no wait still waits for `fetch_timeout`. In this
+    /// time, the node can get the token if no other client uses it.
     ///
     /// # Errors
     /// Returns the reason why the client may not wait.
@@ -161,7 +159,8 @@ impl<R, O, T> LockQueue<R, O, T> {
         self.holder.is_none() && self.waiting.is_empty()
     }
 
-    /// Returns the holder's token; `None` if the holder got notice to end its work.
+    /// Returns the token of the holder. Returns `None` if there is no holder, or if the holder got notice to end its
+    /// work.
     pub fn held_token(&self) -> Option<&T> {
         let holder = self.holder.as_ref().filter(|it| it.ends_by.is_none());
         holder.map(|holder| &holder.token)
@@ -178,7 +177,7 @@ impl<R, O, T> LockQueue<R, O, T> {
         self.holds(client) || self.waiting.iter().any(|it| it.client.id == client)
     }
 
-    /// Removes a client that holds the token or waits for it. Returns whether the client held the token or waited.
+    /// Removes the client if it holds the token or waits for it. Returns whether there was such a client.
     pub fn release(&mut self, client: ClientId) -> bool {
         let was_involved = self.involves(client);
         self.holder.take_if(|it| it.waiter.client.id == client);
@@ -186,11 +185,11 @@ impl<R, O, T> LockQueue<R, O, T> {
         was_involved
     }
 
-    /// Handles a client that disconnected. Returns the client if the disconnection ends the client's lock. Returns
-    /// `None` if the client had no lock, or if its lock was already about to end.
+    /// Handles a client that disconnected. If the client held the token, its lock ends, and this function returns the
+    /// client. Returns `None` if the client had no lock, or if its lock was already ending.
     ///
-    /// If the client held the token and did not report the end of its work, the work may continue until the end of the
-    /// lease. Until the lease ends, the kernel ends the work, or the process that keeps the lock does.
+    /// If the client held the token without reporting the end of its work, the work may continue. Before the end of the
+    /// lease, the work is ended by the kernel, or by the process that keeps the lock.
     pub fn on_client_gone(&mut self, now: Instant, client: ClientId) -> Option<&Waiter<R, O>> {
         if !self.holds(client) {
             self.release(client);
@@ -201,7 +200,7 @@ impl<R, O, T> LockQueue<R, O, T> {
         Some(&holder.waiter)
     }
 
-    /// Returns the next deadline of the holder or a waiting client.
+    /// Returns the next deadline of the holder and of all waiting clients.
     pub fn deadline(&self) -> Option<Instant> {
         let holder = self.holder.iter().filter_map(Holder::deadline);
         let waiting = self.waiting.iter().filter_map(|waiter| waiter.until);

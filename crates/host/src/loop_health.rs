@@ -59,7 +59,7 @@ impl LoopHealth {
         }
     }
 
-    /// Returns whether the next check is due. If the check is due, schedules another check.
+    /// Returns whether a check is due. If a check is due, sets the time of the next check.
     pub(crate) fn take_due_check(&mut self, now: Instant) -> bool {
         let is_due = now.since(self.last_check) >= CHECK_INTERVAL;
         if is_due {
@@ -84,7 +84,7 @@ impl LoopHealth {
         }
     }
 
-    /// If the total number of lines that the files of holds lack grew, logs the loss.
+    /// If the total number of lines that are missing in the files of holds grew, logs the loss.
     pub(crate) fn report_lost_holds(&mut self, lost: usize) {
         let count = lost.saturating_sub(self.lost_holds);
         self.lost_holds = lost;

@@ -1,5 +1,5 @@
-//! Names of machines. MAC addresses identify the machines. A log line gets a name from the files of this machine or,
-//! without such a name, the host name that the machine announced.
+//! Names of machines. MAC addresses identify the machines. In log lines, a name follows each address. The name comes
+//! from the files of this machine. If the files contain no name, it is the host name that the machine announced.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use ring_text::{Names, has_mac, name_macs};
 
-/// The time after a read during which names are valid.
+/// The time after which the files with names are read again.
 const NAMES_LIFETIME: Duration = Duration::from_secs(60);
 
 /// The known machines, by their MAC addresses.
 static MACHINES: Mutex<BTreeMap<[u8; 6], KnownMachine>> = Mutex::new(BTreeMap::new());
 
-/// The properties of a machine that lead to its name.
+/// The properties of a machine from which its name is found.
 #[derive(Debug, Default)]
 pub struct KnownMachine {
     /// The IP address of the machine. The files of this machine may have a name for this address.

@@ -1,5 +1,5 @@
-//! Checks a node's environment: messages that the kernel drops, and the clock's rate. The checks run about once per
-//! second, but only while the loop is awake.
+//! Checks for two problems of a node: messages that the kernel drops, and a clock with a wrong rate. The checks run
+//! about once per second, but only while the loop is awake.
 
 use ring_runtime::clock;
 use tracing::{info, warn};
@@ -17,7 +17,7 @@ pub struct NodeHealth {
 }
 
 impl NodeHealth {
-    /// Makes the checks for a program whose link carries `messages` (frames or datagrams).
+    /// Creates the checks of `program`. `messages` names the messages of its link: frames or datagrams.
     pub const fn new(program: Program, messages: &'static str) -> Self {
         Self {
             program,
@@ -27,7 +27,7 @@ impl NodeHealth {
         }
     }
 
-    /// Compares the total number of messages that the kernel dropped with the last number. Logs new drops.
+    /// Logs new drops. `dropped` is the total number of messages that the kernel has dropped.
     pub fn update_drops(&mut self, dropped: u64) {
         let count = dropped.saturating_sub(self.kernel_drops);
         self.kernel_drops = dropped;
@@ -41,8 +41,8 @@ impl NodeHealth {
         }
     }
 
-    /// Checks the rate of the clock. If the rate became wrong, or right again, logs the change and calls `tell` with
-    /// the event's name and a text, for watchers.
+    /// Checks the rate of the clock. If the rate became wrong or right, logs the change. For watchers, also calls
+    /// `tell` with the name of the event and a text.
     pub fn check_clock(&mut self, tell: impl FnOnce(&'static str, String)) {
         let Some((clock, counter)) = clock::read_rates() else {
             return;

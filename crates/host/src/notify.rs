@@ -102,9 +102,9 @@ fn log_failure(error: &io::Error) {
     );
 }
 
-/// The socket to the service manager. The socket stays open, because a process may reach its limit of descriptors.
-/// Without the open socket, the process could not feed the watchdog, and the service manager would take the process for
-/// a hung process. If the service manager does not read, a write never blocks.
+/// The socket to the service manager. The socket stays open: if the process reached its limit of descriptors, it could
+/// not open the socket again. Then it could not feed the watchdog, and the service manager would take the process for
+/// hung. A write never blocks, even if the service manager does not read.
 #[derive(Debug)]
 struct Channel {
     socket: UnixDatagram,
@@ -130,7 +130,7 @@ impl Channel {
     }
 }
 
-/// Number of messages per watchdog timeout. The watchdog still gets enough messages if one or two messages are lost.
+/// Number of messages that the daemon sends within one watchdog timeout. So one or two messages may be lost.
 const FEEDS_PER_TIMEOUT: u32 = 3;
 
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use ring_proto::time::{Instant, Now};
 use super::{Reaction, Recent, Server, Watchers};
 use ring_process::ClientId;
 
-/// The clients of a control socket whose node answers only requests for the status and for events.
+/// The clients of a node that answers only requests for the status and for events.
 #[derive(Debug)]
 pub struct Onlookers {
     watchers: Watchers,
-    /// Clients whose connections may be silent. The server must still learn this.
+    /// Clients whose connections may be silent. The server does not know this yet.
     silent_clients: Vec<ClientId>,
-    /// Reply to any request except requests for the status and for events.
+    /// Reply to all other requests.
     refusal: &'static str,
 }
 

@@ -1,10 +1,11 @@
-//! The reaction to a client's request. The host adds the node's status later.
+//! The reaction of a system to a client's request. If the reply contains the status of the node, the status is added
+//! later.
 
 use ring_control::{NodeStatus, PROTOCOL_VERSION, Reply, Snapshot, Version};
 
 use super::Answer;
 
-/// A way to answer a request.
+/// The way in which the host answers a request.
 #[derive(Debug)]
 pub enum Reaction<C> {
     /// Send this reply.
@@ -15,7 +16,7 @@ pub enum Reaction<C> {
     Command(C, Reply),
     /// Reply with the status.
     Status,
-    /// The host replies with the status after the latest event.
+    /// Reply with a snapshot: the status, and the number of the latest event.
     Snapshot,
 }
 
@@ -25,8 +26,8 @@ impl<C> Reaction<C> {
         Self::Reply(Reply::Error(text.to_owned()))
     }
 
-    /// Replies with the version of the protocol, the version of this program, and the node's interface if it has an
-    /// interface.
+    /// Replies with the version of the protocol, the version of this program, and the interface of the node, if it has
+    /// one.
     pub fn version(interface: Option<&str>) -> Self {
         Self::Reply(Reply::Version(Version {
             protocol: PROTOCOL_VERSION,

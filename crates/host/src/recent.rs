@@ -1,11 +1,11 @@
-//! The latest events with their numbers, for watchers and hooks.
+//! The latest events with their numbers. Watchers and hooks get these events.
 
 use std::collections::VecDeque;
 
 use ring_proto::time::Now;
 
-/// Maximum number of retained events. Hops of the token and granted locks displace other events quickly. So a second
-/// collection retains the same number of events with the priority `News`.
+/// Maximum number of retained events. Frequent events, such as hops of the token, displace other events quickly. So a
+/// second collection retains the same number of events with the priority `News`.
 pub const RETAINED_EVENTS_MAX: usize = 1024;
 
 /// The priority of an event. The priority decides who receives an event and how long the event is retained.
@@ -19,9 +19,9 @@ pub enum Priority {
     Routine,
 }
 
-/// The retained events. The numbers count up from the time of the daemon's start, in microseconds since 1970. So events
-/// of this run never have the number of an event of an earlier run. If a watcher asks for events after a number of an
-/// earlier run, it gets no wrong events.
+/// The retained events. The first number is the time of the daemon's start, in microseconds since 1970, and the numbers
+/// grow by 1. So two runs of a daemon never use the same number. A watcher that asks for events after a number of an
+/// earlier run gets no wrong events.
 #[derive(Debug)]
 pub struct Recent<E> {
     events: VecDeque<E>,
@@ -29,7 +29,7 @@ pub struct Recent<E> {
     news: VecDeque<(u64, E)>,
     /// Numbers of the events with the priority `Passing` in `events`.
     passing: VecDeque<u64>,
-    /// Sequence number of the newest event that is no longer stored.
+    /// Number of the newest event that is no longer stored.
     last_forgotten: u64,
     latest: u64,
 }
@@ -52,8 +52,8 @@ impl<E: Clone> Recent<E> {
         self.latest
     }
 
-    /// Whether all events from this number on are retained. If `routine` is `false`, this function checks only events
-    /// with the priority `News`.
+    /// Whether all events with the number `from` or a larger number are retained. If `routine` is `false`, checks only
+    /// the events that are not routine.
     pub fn retains_from(&self, from: u64, routine: bool) -> bool {
         let last_forgotten = if routine {
             self.latest - self.events.len() as u64

@@ -13,8 +13,8 @@ use crate::trust::KeySource;
 
 /// Reads the configuration file again, and logs the result. `adjustable` names the options that can change.
 ///
-/// `apply` gets the options of the file. It puts their adjustable values in force, and returns the options in force.
-/// If the file cannot be used, or `apply` fails, the options stay the same.
+/// `apply` gets the options of the file. It applies the adjustable values, and returns the resulting options. If the
+/// file cannot be used, or if `apply` fails, the options stay the same.
 pub fn reload<O: Clone + FromArgMatches>(
     program: Program,
     configured: &mut Configured<O>,
@@ -35,8 +35,8 @@ pub fn reload<O: Clone + FromArgMatches>(
     }
 }
 
-/// Returns the directories that a sandboxed daemon must read for a reload. An editor may replace a file, so the file
-/// itself is not enough.
+/// Returns the directories to which a sandboxed daemon needs access for a reload. Access to the files is not enough,
+/// because an editor may replace a file.
 pub fn readable_directories<'a, O: FromArgMatches>(
     configured: &Configured<O>,
     keys: impl IntoIterator<Item = &'a KeySource>,

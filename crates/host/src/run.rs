@@ -1,8 +1,8 @@
 //! The daemon's only loop, in one thread.
 //!
 //! Each iteration waits until a descriptor is ready or a deadline has passed. After the wait, the iteration does a
-//! bounded amount of work in the order of urgency. Messages and timeouts come first, and then changes of the network,
-//! signals, and answers of jobs. The control socket comes last.
+//! bounded amount of work, and the most urgent work comes first. The order is: messages and timeouts, changes of the
+//! network, signals, answers of jobs, the control socket.
 
 use std::path::{self, Path, PathBuf};
 
@@ -55,12 +55,12 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes the control socket and the monitor socket, starts to catch signals and starts the log. If the log does not
-    /// go to the journal, the files in `hold_dir` get the holds of locks. Gives up all
+    /// Makes the control socket and the monitor socket, starts to catch signals, and starts the log. If the log does
+    /// not go to the journal, the daemon also writes the holds of locks to files in `hold_dir`. Gives up all
     /// permissions that are not in `sandbox`.
     ///
     /// # Errors
-    /// Fails if a socket cannot be made. Also fails if a system call fails that always succeeds on a healthy system.
+    /// Fails if a socket cannot be made. Also fails if a system call fails that never fails on a healthy system.
     pub fn start(
         program: Program,
         node: NodeName,
@@ -82,7 +82,7 @@ impl Host {
             path::absolute(control).map_err(Error::system("find the working directory"))?;
         let directory = control.parent().map(Path::to_owned);
         sandbox.files.write.extend(directory);
-        // The thread of the log starts later, because a thread keeps the permissions that it has at its start.
+        // Start the thread of the log after this call, because a thread keeps the permissions that it has at its start.
         let missing_limits = sandbox.enter();
         let missing_limits = missing_limits.map_err(Error::system("give up capabilities"))?;
         let started = clock::now();
@@ -119,8 +119,8 @@ impl Host {
     /// Runs a node until its requested shutdown is complete.
     ///
     /// # Errors
-    /// Fails if a system call fails that always succeeds on a healthy system, or if a second signal arrives before the
-    /// shutdown is complete.
+    /// Fails if a system call fails that never fails on a healthy system. Also fails if a second signal arrives before
+    /// the shutdown is complete.
     pub fn run<S: System>(self, driver: Driver<S::Machine>, system: S) -> Result<(), Error> {
         self.log_limits();
         let mut daemon = Daemon {
@@ -163,22 +163,23 @@ impl Host {
 #[derive(Debug)]
 enum Shutdown<C> {
     No,
-    /// The shutdown begins when a local client ends its work.
+    /// A local client still uses the token. The shutdown begins when this client has ended its work.
     WhenReleased,
-    /// The machine shuts down. If the shutdown is incomplete at this time, the loop gives the machine this last
+    /// The machine shuts down. If the shutdown is not complete at this time, the loop gives the machine the last
     /// command, and ends.
     Now(Instant, Option<C>),
 }
 
-/// Everything that runs. Rust drops the fields in this order. The server is dropped before the system, because the
-/// system's lock keeps other daemons from the socket's path. The log is dropped last.
+/// All parts of the running daemon. Rust drops the fields in their order. The server is dropped before the system:
+/// until then, the lock of the system prevents other daemons from using the path of the socket. The log is dropped
+/// last.
 struct Daemon<S: System> {
     program: Program,
     cycle: EventLoop<S::Machine>,
     jobs: Option<Jobs<S::Task>>,
     signals: Signals,
     server: Server,
-    /// Whether the loop waits for the server's descriptors.
+    /// Whether the loop waits for the poller of the server.
     server_awaited: bool,
     notifier: Notifier<S::Condition>,
     loop_health: LoopHealth,
@@ -201,7 +202,7 @@ impl<S: System> Daemon<S> {
 
     fn run(&mut self) -> Result<(), Error> {
         self.notifier.send_ready();
-        // Stored requests of an earlier run, such as a pause, take effect before the first message.
+        // Requests that an earlier run has stored, such as a pause, must take effect before the first message.
         self.apply_client_commands(clock::now());
         let now = self.poll_network(clock::now())?;
         self.dispatch_jobs(now);
@@ -321,12 +322,12 @@ impl<S: System> Daemon<S> {
         }
     }
 
-    /// Handles changes of the network. Returns the time after the changes of the network.
+    /// Handles changes of the network. Returns the time after this work.
     fn poll_network(&mut self, mut now: Now) -> Result<Now, Error> {
         for _ in 0..NETWORK_CHANGES_MAX {
             let looked = self.system.poll_network(now.monotonic, &self.cycle.waiting);
             let Some(net) = looked? else { break };
-            // A change of the network may open a socket, and this node cannot answer while it opens a socket.
+            // Read the clock again, because the change may have opened a socket, and opening a socket takes time.
             now = clock::now();
             self.cycle
                 .driver
@@ -380,7 +381,7 @@ impl<S: System> Daemon<S> {
             return Ok(());
         };
         jobs.drain();
-        // The loop ends, because there is one answer per job and the machine limits the number of jobs.
+        // This loop ends: there is one answer per job, and the machine limits the number of jobs.
         while let Some(answer) = jobs.next_answer().map_err(Error::system("do jobs"))? {
             self.cycle
                 .driver

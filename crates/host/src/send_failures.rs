@@ -11,14 +11,14 @@ use crate::observe::events;
 /// Maximum number of remembered peers.
 const PEERS_MAX: usize = 64;
 
-/// The peers to which sending the last message failed, each with the reason.
+/// The peers to which the last message could not be sent, each with the reason.
 #[derive(Debug, Default)]
 pub struct SendFailures(BTreeMap<SocketAddr, String>);
 
 impl SendFailures {
     /// Records that a message to a peer was refused.
     pub fn on_refused(&mut self, to: SocketAddr, error: &io::Error) {
-        // A full queue soon has room again.
+        // Do not log a full queue, because it soon has room again.
         let is_passing = error.kind() == io::ErrorKind::WouldBlock;
         let is_known = self.0.contains_key(&to);
         if is_passing || (!is_known && self.0.len() >= PEERS_MAX) {

@@ -1,4 +1,4 @@
-//! Receives signals through a descriptor. A single signal never ends the daemon without a handover.
+//! Receives signals through a descriptor. A single signal never ends the daemon before it has handed over the token.
 
 use std::fs::File;
 use std::io;
@@ -12,8 +12,8 @@ use ring_proto::time::Instant;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
-/// The time within which several signals count as one signal. `timeout` and shells send the same signal first to the
-/// process and then to its group.
+/// The time within which several signals count as one signal. For example, `timeout` and shells send the same signal to
+/// the process and then to its group.
 const SAME_REQUEST_WINDOW: Duration = Duration::from_millis(100);
 
 /// The signals that the daemon catches: all signals that people send to daemons.
@@ -36,7 +36,7 @@ pub(crate) enum SignalAction {
     Report,
     /// Read the configuration file again.
     Reload,
-    /// No action, because the signal means nothing for this daemon.
+    /// No action, because this signal has no meaning for the daemon.
     Nothing(Signal),
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum SignalAction {
 #[derive(Debug)]
 pub(crate) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
-    /// Whether the process has a controlling terminal. This terminal may be closed.
+    /// Whether the process had a controlling terminal at its start.
     has_terminal: bool,
     first: Option<Instant>,
 }
@@ -88,7 +88,7 @@ fn action(
         Signal::SIGUSR1 => return Some(SignalAction::Report),
         Signal::SIGTERM | Signal::SIGINT => {}
         Signal::SIGHUP | Signal::SIGQUIT if has_terminal => {}
-        // Without a terminal, no terminal can have been closed.
+        // Without a terminal, SIGHUP cannot mean that the terminal was closed.
         Signal::SIGHUP => return Some(SignalAction::Reload),
         _ => return Some(SignalAction::Nothing(signal)),
     }
@@ -98,8 +98,8 @@ fn action(
             Some(SignalAction::ShutDown)
         }
         Some(first) if now.since(first) < SAME_REQUEST_WINDOW => None,
-        // Both the kernel and the shell report a closed terminal. The two signals are one request, so the second one is
-        // not urgent.
+        // The kernel and the shell may both send SIGHUP when the terminal is closed. So a second SIGHUP is not a second
+        // request.
         Some(_) if signal == Signal::SIGHUP => None,
         Some(_) => Some(SignalAction::ExitNow),
     }

@@ -1,5 +1,4 @@
-//! A wait before a node can start. A daemon that waits before its start already counts as started for the service
-//! manager.
+//! A wait before a node can start. For the service manager, the daemon counts as started during this wait.
 
 use std::fs::File;
 use std::io;
@@ -16,12 +15,11 @@ use ring_runtime::wait::{Interest, Poller};
 
 use super::notify::Notifier;
 
-/// Minimum time between two waits. Without the minimum, a descriptor that is always readable would keep the processor
-/// busy.
+/// Minimum time between two waits. Without it, a descriptor that is always readable would keep the processor busy.
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A daemon that waits before its node can start. Signals end the process in the usual way, because the process has no
-/// token to hand over. Only the SIGHUP of a reload does not end it.
+/// A daemon that waits before its node can start. The process has no token, so signals end it in the usual way. Only a
+/// SIGHUP that requests a reload does not end it.
 #[derive(Debug)]
 pub struct StartDelay {
     notifier: Notifier<&'static str>,
@@ -36,7 +34,7 @@ impl StartDelay {
     /// Fails if SIGHUP cannot be caught.
     pub fn begin(status: &str) -> io::Result<Self> {
         let was_hung_up = Arc::new(AtomicBool::new(false));
-        // With a terminal, SIGHUP means that the terminal was closed.
+        // If there is a terminal, SIGHUP means that the terminal was closed. So do not catch it.
         if File::open("/dev/tty").is_err() {
             signal_hook::flag::register(Signal::SIGHUP as i32, Arc::clone(&was_hung_up))?;
         }

@@ -31,9 +31,9 @@ pub enum Answer<C> {
 /// The limits for a late wake-up of the loop.
 #[derive(Debug, Clone, Copy)]
 pub struct LateLimits {
-    /// If a wake-up is later than this time, the host counts and logs it.
+    /// If the loop wakes up later than its deadline by more than this time, the host counts and logs this.
     pub log_after: Duration,
-    /// If a wake-up is later than this time, peers act as if this process were dead.
+    /// If the loop wakes up later than its deadline by more than this time, peers act as if this process were dead.
     pub fail_after: Duration,
 }
 
@@ -44,8 +44,8 @@ pub struct ShutDown<C> {
     pub command: C,
     /// Maximum time of an orderly shutdown.
     pub timeout: Duration,
-    /// Last command for the machine if the shutdown takes longer. The command at least informs peers that this node
-    /// ends.
+    /// Last command for the machine, if the shutdown takes longer than `timeout`. With this command, the machine at
+    /// least informs its peers that this node ends.
     pub last_command: C,
 }
 
@@ -58,10 +58,10 @@ pub enum Reload<C> {
     Done(Option<C>),
 }
 
-/// One node of a system. A node has a state machine with its environment, and it handles the requests of its clients.
+/// One node of a system. It contains a state machine with its environment, and handles the requests of clients.
 ///
-/// The host calls all methods from one thread. No method may block. A call with much work does only a limited part of
-/// it.
+/// The host calls all methods from one thread. No method may block. If a method has much work, each call does only a
+/// limited part of it.
 pub trait System: Sized {
     /// The type of the protocol's state machine.
     type Machine: Machine;
@@ -74,8 +74,8 @@ pub trait System: Sized {
     /// The type of the task that does the machine's jobs in the worker's thread; [`NoTask`](super::NoTask) for a
     /// machine without jobs.
     type Task: Task<Job = <Self::Machine as Machine>::Job, Answer = <Self::Machine as Machine>::Command>;
-    /// The type of the requests that only clients of this system make; [`NoRequest`](ring_control::NoRequest) if the
-    /// system has no such requests.
+    /// The type of the requests that exist only in this system; [`NoRequest`](ring_control::NoRequest) if the system
+    /// has no such requests.
     type Request: SystemRequest;
     /// The type of the node's condition. The host reports the condition to the service manager in a few words. The
     /// condition must not change with each hop of a token.
@@ -88,12 +88,13 @@ pub trait System: Sized {
     /// once.
     fn task(&mut self) -> Option<Self::Task>;
 
-    /// Returns the time for which the loop looks for messages before it sleeps. The host calls this method once.
+    /// Returns the setting for polling: the time for which the loop looks for messages before it sleeps. The host calls
+    /// this method once.
     fn busy_poll(&self) -> BusyPoll {
         BusyPoll::Never
     }
 
-    /// Notes how much the loop has polled since its start. The host calls this method about once per second.
+    /// Stores the results of polling since the start of the loop. The host calls this method about once per second.
     fn note_busy_poll(&mut self, _work: BusyPollWork) {}
 
     /// Registers descriptors with the loop:
@@ -106,14 +107,14 @@ pub trait System: Sized {
     /// Fails if a system call fails.
     fn register(&mut self, waiting: &Reactor) -> Result<(), Error>;
 
-    /// Handles a readable descriptor under [`NETWORK`](super::NETWORK).
+    /// Reads from the descriptors under [`NETWORK`](super::NETWORK), because one of them is readable.
     ///
     /// # Errors
     /// Fails if the descriptor is broken.
     fn on_network_readable(&mut self) -> Result<(), Error>;
 
-    /// Handles a readable descriptor under [`SYSTEM`](super::SYSTEM). In the same loop iteration,
-    /// [`poll_clients`](Self::poll_clients) returns the resulting commands.
+    /// Reads from the descriptor under [`SYSTEM`](super::SYSTEM), because it is readable. In the same loop iteration,
+    /// the host calls [`poll_clients`](Self::poll_clients), which returns the resulting commands.
     ///
     /// # Errors
     /// Fails if the descriptor is broken.
@@ -141,8 +142,8 @@ pub trait System: Sized {
     /// Returns the latest time for the next loop iteration.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Answers a client's request. The system may keep descriptors that came with the request. The host closes the
-    /// descriptors that the system does not keep.
+    /// Answers a client's request. The system may keep descriptors that came with the request. The host closes all
+    /// other descriptors.
     fn answer(
         &mut self,
         now: Now,
@@ -152,8 +153,8 @@ pub trait System: Sized {
         machine: &Self::Machine,
     ) -> Answer<<Self::Machine as Machine>::Command>;
 
-    /// Sends clients their late replies. Returns the next command that results from requests of clients. The host calls
-    /// this method again after each command.
+    /// Sends clients their late replies. Returns the next command that results from requests of clients. After each
+    /// command, the host calls this method again.
     fn poll_clients(
         &mut self,
         now: Now,
@@ -161,18 +162,19 @@ pub trait System: Sized {
         machine: &Self::Machine,
     ) -> Option<<Self::Machine as Machine>::Command>;
 
-    /// Reads the configuration file again, and changes the options that can change, also those of the log.
+    /// Reads the configuration file again. Changes the options that can change at run time, including the options of
+    /// the log.
     fn reload(&mut self, _log: &LogOutput) -> Reload<<Self::Machine as Machine>::Command> {
         Reload::Unsupported
     }
 
-    /// Ends a loop iteration.
+    /// Handles the end of a loop iteration.
     fn on_iteration_end(&mut self, now: Now, machine: &Self::Machine);
 
     /// Does periodic work. The host calls this method about once per second.
     fn on_second(&mut self, now: Now);
 
-    /// Counts a wake-up that was late by this time. The time is longer than [`LateLimits::log_after`].
+    /// Counts a late wake-up of the loop. `late` is longer than [`LateLimits::log_after`].
     fn count_late_wake_up(&mut self, late: Duration);
 
     /// Returns the limits for a late wake-up.
@@ -188,7 +190,7 @@ pub trait System: Sized {
     /// step of the shutdown, for the service manager.
     fn begin_shutdown(&mut self) -> &'static str;
 
-    /// Whether a client still holds a token, so that the machine cannot shut down.
+    /// Whether a client still holds a token. The machine cannot shut down before the client releases it.
     fn is_busy(&self) -> bool;
 
     /// Returns the commands and the timeout that shut the machine down.
@@ -197,6 +199,6 @@ pub trait System: Sized {
     /// Whether the machine's shutdown is complete.
     fn is_finished(machine: &Self::Machine) -> bool;
 
-    /// Ends the system after the end of the loop. Writes pending output, but stops as soon as `is_over` returns `true`.
+    /// Handles the end of the loop. Writes pending output, but stops as soon as `is_over` returns `true`.
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool);
 }

@@ -1,5 +1,5 @@
-//! Stores a record in two slots of a file. The slots are written in turn, each with one `pwrite`. If the process dies
-//! during a write, the other slot still contains the previous record.
+//! Stores a record in two slots of a file. Each write goes to the slot with the older record, with one `pwrite`. If the
+//! process dies during a write, the other slot still contains the previous record.
 //!
 //! Each record has a checksum:
 //!
@@ -10,14 +10,14 @@
 //! LEN - 8 XXH3-64 of all before it, big-endian
 //! ```
 //!
-//! The record of fencing tokens (`crates/client/src/fencing/slots.rs`) also has two slots with checksums. Records of
-//! fencing tokens share no code with this module, because the requirements differ:
+//! The record of fencing tokens (`crates/client/src/fencing/slots.rs`) also has two slots with checksums. But it has
+//! different requirements, so it shares no code with this module:
 //!
-//! - Here a sequence number orders the slots. If one slot is damaged, the record in the other slot is used. If a node
-//!   lost its newest record, it starts from the record before.
+//! - Here a sequence number orders the slots. If one slot is damaged, the record in the other slot is used. A node that
+//!   has lost its newest record can start from the record before.
 //! - In a record of fencing tokens, the tokens order the slots, and a slot is a line of text for people and other
-//!   programs. A single damaged byte makes the whole record invalid, because the lost token may be the token that stops
-//!   a stale holder.
+//!   programs. If one slot is damaged, the whole record is invalid, because the lost token may be the one that stops a
+//!   stale holder.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -32,7 +32,7 @@ const CHECKSUM_LEN: usize = 8;
 /// The two slots of a record of `LEN` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TwoSlots<const LEN: usize> {
-    /// First bytes of a record. The last two of these bytes are digits, and give the record's format.
+    /// First bytes of a record. The last two of these bytes are digits: the number of the record's format.
     magic: [u8; 8],
     /// Offsets of the slots.
     slots: [u64; 2],
@@ -43,17 +43,17 @@ pub struct TwoSlots<const LEN: usize> {
 /// The contents of both slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents<T> {
-    /// The file has records of this version, or no records.
+    /// The file contains records of a known format, or no records.
     Known {
         /// Newest record, decoded.
         newest: Option<T>,
-        /// Number of slots with invalid records.
+        /// Number of slots with damaged records.
         damaged: usize,
     },
     /// The slots contain bytes that are not a record of any version. The file most likely belongs to a different
     /// program.
     Foreign,
-    /// The file has a record of a newer format, which this version does not know. The value is the number of this
+    /// The file contains a record of a newer format, which this program does not know. The value is the number of this
     /// format.
     Newer(u8),
 }
@@ -67,8 +67,8 @@ enum Slot<T> {
 }
 
 impl<const LEN: usize> TwoSlots<LEN> {
-    /// Reads both slots. `read` decodes a record in the format of `magic` or in an older format. `read` returns `None`
-    /// for impossible values.
+    /// Reads both slots. `read` decodes a record in the format of `magic` or in an older format. It returns `None` if
+    /// the record contains impossible values.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -128,7 +128,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
                     None => Slot::Damaged,
                 }
             }
-            // A newer format may have another checksum.
+            // Do not verify the checksum, because a newer format may have a different checksum.
             (Some(found), Some(known)) if found > known => Slot::Newer(found),
             _ if bytes == [0; LEN] => Slot::Blank,
             (None, _) => Slot::Foreign,
@@ -144,10 +144,11 @@ impl<const LEN: usize> TwoSlots<LEN> {
         self.write_by(bytes, |bytes, at| file.write_all_at(bytes, at))
     }
 
-    /// Writes a record as [`write`](Self::write) does. The function gets the bytes and their offset, and writes them.
+    /// Writes a record as [`write`](Self::write) does. The given function gets the bytes and their offset, and must
+    /// write them.
     ///
     /// # Errors
-    /// Fails if the function fails. After a failure, the previous record is still the newest record.
+    /// Fails if the given function fails. After a failure, the previous record is still the newest record.
     pub fn write_by(
         &mut self,
         mut bytes: [u8; LEN],
@@ -243,7 +244,8 @@ mod tests {
                 let mut old = [0];
                 file.read_exact_at(&mut old, at + byte).unwrap();
                 file.write_all_at(&[old[0] ^ 0x10], at + byte).unwrap();
-                // If these bytes of the only record are damaged, the record no longer looks like a record.
+                // These bytes identify a record. If the file has only one record, and these bytes are damaged, the file
+                // looks like a foreign file.
                 let expected = match before {
                     None if byte < MAGIC.len() as u64 => Contents::Foreign,
                     _ => contents(before, 1),

@@ -20,14 +20,14 @@ pub const REBIND_PAUSE: Duration = Duration::from_secs(1);
 /// Numbers of received datagrams that did not reach the state machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DatagramDrops {
-    /// Number of datagrams that arrived too fast for this process.
+    /// Number of datagrams that the kernel dropped, because this process did not receive them in time.
     pub kernel: u64,
-    /// Number of datagrams that were longer than every message.
+    /// Number of datagrams that were dropped because they were longer than any message.
     pub cut: u64,
 }
 
 impl DatagramDrops {
-    /// Returns the numbers of dropped datagrams of a socket since its binding.
+    /// Returns the numbers of datagrams that were dropped since the socket was bound.
     pub fn of(socket: &mut UdpLink) -> Self {
         Self {
             // If the socket is broken, the next receive call reports the error.
@@ -130,7 +130,7 @@ impl UdpSlot {
         self.socket.is_some()
     }
 
-    /// If the kernel's receive buffer is smaller than requested, returns its size and the requested size.
+    /// Returns the size of the kernel's receive buffer and the requested size, if the buffer is smaller than requested.
     pub fn shortage(&self) -> Option<(usize, usize)> {
         let (has, _) = self.socket.as_ref()?.buffers().ok()?;
         let requested = self.options.receive_buffer?;
@@ -165,7 +165,7 @@ impl UdpSlot {
         self.retry
     }
 
-    /// If the pause is over, binds the address again. If the loop does not yet wait for the socket, returns the socket.
+    /// If the pause is over, binds the address again. Returns the socket if it must still be registered with the loop.
     pub fn poll_socket(&mut self, now: Instant) -> Option<&UdpLink> {
         if self.retry.is_some_and(|retry| retry <= now) {
             self.rebind(now);

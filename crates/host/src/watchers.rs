@@ -28,8 +28,8 @@ impl Watchers {
     }
 
     /// Adds a client. If the history still contains the event `from`, the client gets this event and all later events.
-    /// If the history no longer contains this event, the client gets a snapshot and all events after the snapshot. The
-    /// caller must allow the client's connection to be silent. A client that already watches events gets an error.
+    /// Otherwise, the client gets a snapshot, and all events after the snapshot. The caller must permit the client to
+    /// be silent. A client that already watches events gets an error.
     pub fn add<E: Clone, C>(
         &mut self,
         client: ClientId,

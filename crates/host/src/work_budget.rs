@@ -1,25 +1,25 @@
-//! Limits the share of its time that the loop spends on work for clients.
+//! Limits the part of the loop's time that is spent on work for clients.
 
 use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-/// Maximum amount of work without a break after a pause.
+/// Maximum amount of work that may be done without a break, after a time without work.
 const BURST_MAX: Duration = Duration::from_millis(1);
-/// Divisor of the loop's time. The quotient is the share of this time that work may take.
+/// The part of the loop's time that work may use: one divided by this number.
 const SHARE_DIVISOR: u32 = 10;
-/// Maximum duration of work that is not charged. Work of this duration delays a frame no longer than one more frame
-/// would. If a program repeatedly takes and releases the token, each of its requests takes at most this time.
+/// Work of at most this duration is free. It delays a frame no longer than one additional frame would. When a program
+/// repeatedly takes and releases the token, each of its requests needs less time.
 const FREE_WORK_MAX: Duration = Duration::from_micros(30);
-/// Maximum charge for one piece of work. If the work seems to be longer, the process or the machine was stopped during
-/// the work. Clients should not have to wait ten times as long as such a stop.
+/// Maximum charge for one piece of work. If the work seems to have taken longer, the process or the machine was stalled
+/// in between. Clients should not wait ten times as long as the stall.
 const CHARGE_MAX: Duration = Duration::from_millis(20);
 
 /// A budget of time. Short bursts of work and very short pieces of work run at once. Continuous work gets a tenth of
 /// the time.
 #[derive(Debug, Default)]
 pub struct WorkBudget {
-    /// Time at which the past work equals a tenth of the elapsed time, if no work is added before.
+    /// The time at which all past work will be a tenth of the elapsed time, if no more work is done before.
     balanced_at: Instant,
     resume: Option<Instant>,
 }
@@ -36,12 +36,12 @@ impl WorkBudget {
         self.resume = (resume > end).then_some(resume);
     }
 
-    /// Returns the time at which work may continue; `None` if it may continue at any time.
+    /// Returns the time at which work may continue. Returns `None` if it may continue now.
     pub const fn resume(&self) -> Option<Instant> {
         self.resume
     }
 
-    /// Returns whether work may be done at `now`. If work may be done, the pause is over.
+    /// Returns whether work may be done at `now`. If so, ends the pause.
     pub fn end_pause(&mut self, now: Instant) -> bool {
         if self.resume.is_some_and(|resume| now < resume) {
             return false;

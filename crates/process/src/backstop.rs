@@ -1,4 +1,4 @@
-//! Backstops. A backstop ends the work of a holder that disappears without releasing the lock.
+//! Backstops. If a holder disappears without releasing its lock, a backstop ends the holder's work.
 
 use std::mem;
 use std::os::fd::OwnedFd;
@@ -15,8 +15,8 @@ const LINES_MAX: usize = 8;
 #[derive(Debug, Default)]
 struct Backstop {
     line: Option<KeptLine>,
-    /// A copy of one end of a second life line. The holder has both ends of this line. If the holder is frozen and does
-    /// not end, the daemon signals the holder's work with this copy.
+    /// A copy of one end of a second life line. The holder has both ends of this line. If the holder is frozen, it does
+    /// not end. Then the daemon uses this copy to signal the holder's work.
     trigger: Option<KeptLine>,
     kill: Option<KillFile>,
 }
@@ -37,15 +37,14 @@ impl Backstop {
     }
 }
 
-/// The descriptors of all holders. If a holder disappears without a release, the daemon uses the holder's descriptors
-/// to end its work. A holder that disappears in this way was killed. The processes that should end the holder's work
-/// may be dead too.
+/// The descriptors of all holders. If a holder disappears without a release, it was probably killed. The processes that
+/// should end its work may be dead too. So the daemon uses the descriptors of the holder to end this work.
 #[derive(Debug)]
 pub struct Backstops {
     hierarchy: Option<Hierarchy>,
     of_holders: Vec<(ClientId, Backstop)>,
-    /// Life lines of ended holders. When a process ends, the kernel closes its descriptors one by one. So the holder's
-    /// end of its line may close a little later than its connection to the daemon.
+    /// Life lines of holders that have ended. When a process ends, the kernel closes its descriptors one by one. So a
+    /// holder's end of its line may close a little later than the holder's connection to the daemon.
     lines: Vec<KeptLine>,
 }
 
@@ -65,11 +64,11 @@ impl Backstops {
         }
     }
 
-    /// Stores the descriptors of a holder, and drops the holder's earlier descriptors. Refused descriptors stay in
-    /// `descriptors`.
+    /// Stores the descriptors of a holder, and drops the holder's earlier descriptors. Descriptors that it refuses stay
+    /// in `descriptors`.
     ///
     /// # Errors
-    /// If a descriptor is refused, returns a sentence with the reason. The other descriptors are stored.
+    /// Fails if it refuses a descriptor. The error is a sentence with the reason. The other descriptors are stored.
     pub fn store(
         &mut self,
         client: Client,
@@ -148,7 +147,7 @@ impl Backstops {
 
 fn end_group(kill: &KillFile) {
     let Err(error) = kill.kill() else { return };
-    // The control group was removed, so it has no processes.
+    // This error means that the control group was removed, so it has no processes.
     if error.raw_os_error() != Some(Errno::ENODEV as i32) {
         warn!(
             event = "holder_not_ended",

@@ -1,6 +1,6 @@
-//! Stores the effect of SIGPIPE at the start of this process. Before `main`, the standard library makes this process
-//! ignore SIGPIPE. In the processes that it starts, the standard library resets SIGPIPE to its default effect. So this
-//! module reads the effect before the standard library starts.
+//! Stores the effect that SIGPIPE had when this process started. Before `main`, the standard library makes this process
+//! ignore SIGPIPE. In child processes, the standard library sets SIGPIPE to its default effect. So this module reads
+//! the original effect before the standard library starts.
 #![allow(
     unsafe_code,
     reason = "only code before the start of the standard library can read the original effect of SIGPIPE, and only \
@@ -18,8 +18,8 @@ use nix::sys::signal::SigSet;
 
 static WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
-// SAFETY: the section contains functions of this type that the loader calls before `main`. This function uses nothing
-// of the standard library that does not exist by then.
+// SAFETY: the section contains functions of this type that the loader calls before `main`. This function uses only
+// parts of the standard library that work before `main`.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static READ_AT_START: extern "C" fn() = read_effect;
@@ -37,12 +37,12 @@ extern "C" fn read_effect() {
     WAS_IGNORED.store(was_ignored, Ordering::Relaxed);
 }
 
-/// Makes the process of `command` ignore SIGPIPE. Does nothing if this process did not ignore SIGPIPE at its start.
+/// If this process ignored SIGPIPE at its start, makes the process of `command` ignore it too.
 pub fn pass_on(command: &mut Command) {
     if !WAS_IGNORED.load(Ordering::Relaxed) {
         return;
     }
-    // SAFETY: between fork and exec this makes one system call, and takes no memory or lock.
+    // SAFETY: between fork and exec, the function makes one system call. It allocates no memory and takes no lock.
     unsafe {
         command.pre_exec(|| {
             if libc::signal(libc::SIGPIPE, libc::SIG_IGN) == libc::SIG_ERR {

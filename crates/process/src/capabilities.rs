@@ -8,12 +8,14 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities,
 };
 
-/// Permission to send and receive raw frames. When an interface returns, its socket must be opened again.
+/// Permission to send and receive raw frames. The daemon keeps it, because it must open a new socket when an interface
+/// was removed and created again.
 pub const FRAMES: CapabilitySet = CapabilitySet::NET_RAW;
-/// Permission to bind ports below 1024. When an address returns, its sockets must be bound again.
+/// Permission to bind ports below 1024. The daemon keeps it, because it must bind a new socket when an address was
+/// removed and added again.
 pub const PORTS: CapabilitySet = CapabilitySet::NET_BIND_SERVICE;
-/// Permission to change the owner of files. SQLite makes the owner of the database the owner of the files that it
-/// creates next to the database.
+/// Permission to change the owner of files. SQLite needs it: the files that it creates next to a database get the owner
+/// of the database.
 pub const FILES: CapabilitySet = CapabilitySet::CHOWN;
 /// Permission to use the directories of a service's user.
 const COMMON: CapabilitySet = CapabilitySet::DAC_OVERRIDE;
@@ -28,7 +30,8 @@ pub fn keep_only(needed: CapabilitySet) -> io::Result<()> {
     let before = capabilities(None)?;
     if before.effective.contains(CapabilitySet::SETPCAP) {
         for (_, capability) in (CapabilitySet::all() - kept).iter_names() {
-            // An older kernel does not know some capabilities, so there are none to give up.
+            // An older kernel does not know some of the capabilities. A process cannot have them, and need not give
+            // them up.
             if capability_is_in_bounding_set(capability).unwrap_or(false) {
                 remove_capability_from_bounding_set(capability)?;
             }

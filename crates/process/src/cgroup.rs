@@ -1,5 +1,5 @@
-//! Control groups (version 2): a group for a command, and the groups of other processes. A process stays in its control
-//! group even if it changes its process group or its parent.
+//! Control groups (version 2): the group of a command, and the groups of other processes. A process stays in its
+//! control group even if it changes its process group or its parent.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -17,8 +17,8 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 /// Name of a file in each control group. A write to this file kills all processes of the group.
 const KILL_FILE: &str = "cgroup.kill";
 
-/// Maximum number of names that are tried for a group. Earlier processes with the same number may have left groups
-/// behind. Each such group uses one name.
+/// Maximum number of names that this process tries for a group. Earlier processes with the same process number may have
+/// left groups behind, and each such group uses one name.
 const LEFT_GROUPS_MAX: u32 = 100;
 
 /// A control group for a command and all processes that the command starts.
@@ -30,9 +30,9 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Creates a group below the group of this process. The name consists of `program` and this process's number.
-    /// Returns `None` without version 2, without permission, or on a kernel before 5.14, because such a kernel lacks
-    /// `cgroup.kill`.
+    /// Creates a group below the group of this process. The name contains `program` and the number of this process.
+    /// Returns `None` if there is no version 2, if the process has no permission, or if the kernel has no `cgroup.kill`
+    /// (before 5.14).
     pub(super) fn create(program: &str) -> Option<Self> {
         let mounts = fs::read_to_string(MOUNTS).ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -47,8 +47,7 @@ impl Cgroup {
         remove_left_groups(parent, &name_prefix);
         let names =
             (0..LEFT_GROUPS_MAX).map(|n| format!("{name_prefix}{}-{n}", std::process::id()));
-        // An existing group belongs to an earlier process with this number. That process left other processes in the
-        // group.
+        // An existing group comes from an earlier process with this number. Some processes of that group still exist.
         let made = names.map(|name| parent.join(name)).find_map(|path| {
             let made = fs::create_dir(&path).map(|()| Self { path, is_own: true });
             let is_taken = |error: &io::Error| error.kind() == ErrorKind::AlreadyExists;
@@ -97,7 +96,7 @@ impl Cgroup {
         found
     }
 
-    /// Whether the group contains only zombies.
+    /// Whether the group has no processes except zombies.
     pub(super) fn is_empty(&self) -> bool {
         fs::read_to_string(self.path.join("cgroup.events"))
             .is_ok_and(|events| events.lines().any(|line| line == "populated 0"))
@@ -124,8 +123,8 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes the empty groups with this prefix that killed keepers have left. Does not remove the group of a living
-/// keeper, because this keeper may be about to put a command into its group.
+/// Removes the empty groups that killed keepers left behind. Their names begin with `name_prefix`. Does not remove the
+/// group of a living keeper, because the keeper may be about to put a command into the group.
 fn remove_left_groups(parent: &Path, name_prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -154,8 +153,8 @@ fn groups_below(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the folder of a control group, from the property `ControlGroup` of a unit. Returns `None` if this process
-/// cannot kill the processes of the group, or if there is no such group.
+/// Returns the directory of a control group. `group` is the property `ControlGroup` of a unit. Returns `None` if this
+/// process cannot kill the processes of the group, or if there is no such group.
 pub fn killable_group(group: &Path) -> Option<PathBuf> {
     let mounts = fs::read_to_string(MOUNTS).ok()?;
     let [_, _, mounted_at] = unified_mount(&mounts)?;
@@ -199,7 +198,7 @@ impl Hierarchy {
         })
     }
 
-    /// Converts a descriptor into a kill file. The function does not query the descriptor's file system, because a
+    /// Converts a descriptor into a kill file. The function makes no call that its file system must answer, because a
     /// client may pass a descriptor of a slow file system.
     ///
     /// # Errors
@@ -234,7 +233,8 @@ impl KillFile {
     }
 }
 
-/// Finds the first mount of version 2. Returns the device, the root within the file system, and the mount point.
+/// Finds the first mount of version 2 in the contents of `/proc/self/mountinfo`. Returns the device, the root within
+/// the file system, and the mount point.
 fn unified_mount(mounts: &str) -> Option<[&str; 3]> {
     mounts.lines().find_map(|line| {
         let (fields, kind) = line.split_once(" - ")?;

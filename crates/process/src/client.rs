@@ -18,7 +18,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Creates the description of a client that has ended.
+    /// Creates the description of a client that has disconnected. Its process and its user are unknown.
     pub const fn gone(id: ClientId) -> Self {
         Self {
             id,
@@ -71,8 +71,8 @@ impl fmt::Display for ClientText<'_> {
     }
 }
 
-/// Returns a user's name from /etc/passwd. Does not use other sources of names: they may be slow, and the calling event
-/// loop may hold the token.
+/// Returns a user's name from /etc/passwd. Does not use other sources of names, because they may be slow. The calling
+/// event loop must not wait, because its node may own the token.
 fn user_name(uid: u32) -> Option<String> {
     let users = fs::read_to_string("/etc/passwd").ok()?;
     find_user_name(&users, uid).map(str::to_owned)

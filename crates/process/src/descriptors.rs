@@ -22,7 +22,7 @@ pub fn raise_limit(wanted: u64) -> u64 {
         },
     )
     .map_err(Into::into);
-    // A sandbox may forbid the call even if the limits allow the value.
+    // A sandbox may forbid the call, even if the hard limit permits the value.
     raised.map_or(now, |()| next)
 }
 

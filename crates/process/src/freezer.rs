@@ -1,7 +1,7 @@
 //! The freezer of cgroup version 1.
 //!
-//! A frozen process gets no signals. A SIGKILL waits until the process is thawed, and ends the process before the
-//! program's next instruction. If the sender of the SIGKILL is frozen together with the process, it sends the signal
+//! A frozen process gets no signals. A SIGKILL waits until the process is thawed. Then it ends the process before the
+//! next instruction of its program. But if the process that should send the SIGKILL is frozen too, it sends the signal
 //! too late. Version 2 does not have this problem, because a SIGKILL also ends a frozen process.
 
 use std::fs;
@@ -21,8 +21,7 @@ pub fn can_freeze() -> bool {
     group_of("self").is_some_and(|own| !is_root(&own))
 }
 
-/// Whether a group could freeze this process and the process `other` together. Returns `false` if the groups are
-/// unknown.
+/// Whether a group could freeze this process and the process `other` together. Also `false` if the groups are unknown.
 pub fn can_freeze_with(other: Pid) -> bool {
     let (own, other) = (group_of("self"), group_of(&other.to_string()));
     own.zip(other).is_some_and(|(own, other)| {

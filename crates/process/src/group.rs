@@ -11,26 +11,27 @@ use rustix::process::setpriority_pgrp;
 /// The largest nice value. Every process may get this value.
 const NICE_MAX: i32 = 19;
 
-/// The kind of processes that `/proc` may hide in a group. Hidden processes are not among the [`members`] of the group.
+/// The processes of a group that `/proc` may hide from this process. Hidden processes are not among the [`members`] of
+/// the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hidden {
     /// `/proc` hides no processes.
     Nothing,
     /// `/proc` may hide processes that this process has no permission to signal.
     OutOfReach,
-    /// It is unknown whether `/proc` hides processes. The answer stays unknown while this process can signal some
-    /// process of the group, even a zombie.
+    /// It is unknown whether `/proc` hides processes. It stays unknown while this process can signal at least one
+    /// process of the group. This process may be a zombie.
     Unknown,
 }
 
-/// Whether a process group contains only zombies. If `/proc` hides processes, the group counts as not empty until the
-/// kernel reports that it is gone.
+/// Whether a process group contains only zombies. If `/proc` hides processes, this is `false` until the kernel reports
+/// that the group no longer exists.
 pub fn is_empty(group: Pid) -> bool {
     members(group).next().is_none() && find_hidden(group) == Hidden::Nothing
 }
 
-/// Returns the kind of processes that `/proc` hides in a group. To find the kind, this function sends a signal without
-/// effect to the group.
+/// Finds out which processes of a group `/proc` may hide. For this purpose, it sends the group a signal that has no
+/// effect.
 pub fn find_hidden(group: Pid) -> Hidden {
     match killpg(group, None) {
         Err(Errno::ESRCH) => Hidden::Nothing,
@@ -41,9 +42,9 @@ pub fn find_hidden(group: Pid) -> Hidden {
     }
 }
 
-/// Returns the kind of processes that `/proc` hides in a killed group. Zombies of this user may stay in such a group if
-/// their parents do not wait for them, and then [`find_hidden`] cannot know the kind. So this function also lowers the
-/// priority of the whole group. A lower priority does not harm killed processes.
+/// Finds out which processes of a killed group `/proc` may hide. Zombies stay in such a group until their parents wait
+/// for them. While the group contains zombies of this user, [`find_hidden`] returns [`Hidden::Unknown`]. So this
+/// function also tries to lower the priority of the whole group. A lower priority does not harm killed processes.
 pub fn find_hidden_among_killed(group: Pid) -> Hidden {
     match find_hidden(group) {
         Hidden::Unknown if has_other_users(group) => Hidden::OutOfReach,
@@ -51,16 +52,16 @@ pub fn find_hidden_among_killed(group: Pid) -> Hidden {
     }
 }
 
-/// Whether a group contains a process of another user. Zombies count too. Gives all processes of this user in the group
-/// the lowest priority.
+/// Whether a group contains a process of another user. Zombies count too. To find out, this function gives the group's
+/// processes of this user the lowest priority.
 fn has_other_users(group: Pid) -> bool {
     let group = rustix::process::Pid::from_raw(group.as_raw());
-    // With the number 0, the call would change this process's group.
+    // With the number 0, the call would change the group of this process instead.
     group.is_some() && setpriority_pgrp(group, NICE_MAX) == Err(rustix::io::Errno::PERM)
 }
 
-/// Whether `/proc` belongs to this process's PID namespace. Otherwise `/proc` belongs to an outer namespace, and shows
-/// other process numbers.
+/// Whether `/proc` belongs to this process's PID namespace. If it belongs to an outer namespace, it shows different
+/// process numbers.
 fn has_same_numbers() -> bool {
     let own = fs::read_link("/proc/self");
     own.is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
@@ -99,8 +100,8 @@ fn has_zombies_only(group: Pid) -> bool {
     shown.peek().is_some() && !shown.any(|(_, lives)| lives)
 }
 
-/// Returns the members of a process group that `/proc` shows. The second value of each pair states whether the member
-/// lives.
+/// Returns the members of a process group that `/proc` shows. The second value of each pair is `true` if the member is
+/// not a zombie.
 fn shown_members(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
     let is_there = killpg(group, None) != Err(Errno::ESRCH) && has_same_numbers();
     let entries = is_there.then(|| fs::read_dir("/proc").into_iter().flatten().flatten());
@@ -111,8 +112,8 @@ fn shown_members(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
     })
 }
 
-/// Whether a process lives; `None` if the process is not in the group. `stat` is the contents of `/proc/PID/stat` of
-/// the process.
+/// Whether a process is not a zombie. `stat` is the contents of the process's file `/proc/PID/stat`. Returns `None` if
+/// the process is not in the group.
 fn lives_in(stat: &str, group: Pid) -> Option<bool> {
     // The process's name, in brackets, may contain any characters.
     let (_, fields) = stat.rsplit_once(") ")?;

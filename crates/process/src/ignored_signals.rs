@@ -5,9 +5,9 @@ use std::io;
 
 use nix::sys::signal::Signal;
 
-/// The signals that this process ignores. Read these signals before the process sets any handler. Before the first
-/// handler, the process ignores exactly the signals that its parent ignored, for example because of `nohup`. The parent
-/// wants the process to continue after such a signal.
+/// The signals that this process has ignored since its start. Read them before the process sets its first handler.
+/// Until then, the process ignores exactly the signals that its parent chose, for example with `nohup`. The process
+/// should continue after such a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoredSignals(u64);
 

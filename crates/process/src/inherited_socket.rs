@@ -14,8 +14,8 @@ use rustix::io::{FdFlags, fcntl_setfd};
 /// The largest number of a standard descriptor: standard error.
 const LAST_STANDARD: RawFd = 2;
 
-/// Takes ownership of the Unix socket that the parent passed as the descriptor with this number. When this process
-/// executes a command, the socket closes. Call this once per number, before this program opens any descriptor.
+/// Takes ownership of the Unix socket that the parent passed as the descriptor with this number. The socket closes when
+/// this process executes a command. Call this function once for each number, before the program opens any descriptor.
 ///
 /// # Errors
 /// Fails if there is no descriptor with this number, or if the descriptor is not a Unix socket.

@@ -1,7 +1,7 @@
 //! Functions for a process on its machine: capabilities, descriptors, private files and locks, and the control of child
 //! processes.
 //!
-//! This crate knows no protocol. The crate forbids `unsafe`, except in files that allow it at their head with a reason.
+//! This crate knows no protocol. The crate denies `unsafe`, but some files allow it, and give the reason at their head.
 //! Start reading with `tree.rs` and `lifeline.rs`, which end a command.
 
 #![deny(unsafe_code)]

@@ -1,5 +1,5 @@
 //! A life line: a pair of connected sockets. When a process ends, its end of the line closes. Then the kernel signals
-//! the process that is tied to the other end. The signal comes even if all processes are stopped.
+//! the process that is tied to the other end. The kernel does this even if all other processes are stopped.
 #![allow(
     unsafe_code,
     reason = "no library offers the call that ties a descriptor to a process or its group"
@@ -35,8 +35,8 @@ pub struct Lifeline(UnixStream);
 impl Lifeline {
     /// Creates a line. Returns the end for the target, and the opposite end. No process may write to the opposite end.
     ///
-    /// One process may have both ends. When this process ends, the kernel closes the other end first, because the
-    /// kernel closes the highest descriptor first.
+    /// One process may have both ends. When such a process ends, the kernel closes the opposite end first, because it
+    /// closes the highest descriptor first.
     ///
     /// # Errors
     /// Fails if too many files are open.
@@ -45,8 +45,8 @@ impl Lifeline {
         Ok((Self(line), end.into()))
     }
 
-    /// Makes processes that start after this call inherit this end. The line then exists as long as one of these
-    /// processes lives. Even a SIGKILL to this process does not end the line earlier.
+    /// Makes processes that start after this call inherit this end. The end then stays open until the last of these
+    /// processes has ended, even if this process is killed.
     ///
     /// # Errors
     /// Never fails while the descriptor is open.
@@ -94,8 +94,9 @@ impl AsFd for Lifeline {
     }
 }
 
-/// One end of a life line that this process keeps open for a user. The user tied a target to the opposite end. The user
-/// may have sent descriptors over the line. Dropping this end does not wait until these descriptors are closed.
+/// One end of a life line that this process keeps open for a user. The user tied a target to the opposite end. If the
+/// user sent descriptors over the line, the kernel closes them together with this end. Dropping this value does not
+/// wait for the close.
 #[derive(Debug)]
 pub struct KeptLine {
     line: Option<OwnedFd>,
@@ -137,7 +138,7 @@ impl KeptLine {
         }
     }
 
-    /// Whether the opposite end is closed. If the opposite end is closed, the kernel has already signaled the target.
+    /// Whether the opposite end is closed. In this case, the kernel has already signaled the target.
     pub fn is_closed(&self) -> bool {
         self.line.as_ref().is_none_or(|line| {
             let mut ended = [PollFd::new(line.as_fd(), PollFlags::empty())];

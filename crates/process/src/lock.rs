@@ -1,4 +1,4 @@
-//! Lock files. When the process that holds a lock ends for any reason, the lock ends too.
+//! Lock files. When the process that holds a lock ends, the lock ends too, whatever the reason is.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,7 +13,8 @@ use thiserror::Error;
 
 use super::{private_files, runtime_directory};
 
-/// Maximum length of a process number with its newline, plus one byte.
+/// Maximum length of a process number with its newline, plus one byte. The additional byte shows that a file is too
+/// long.
 const NUMBER_LEN_MAX: u64 = 13;
 
 /// A locked file. The drop of this value removes the file. If the process is killed, the file stays, but is no longer
@@ -27,7 +28,7 @@ pub struct FileLock {
 /// The reason why a file could not be locked.
 #[derive(Debug, Error)]
 pub enum FileLockError {
-    /// Another process holds the lock. [`Holder`] describes this process as far as it is known.
+    /// Another process holds the lock. [`Holder`] contains the known facts about this process.
     #[error("it is held {0}")]
     Held(Holder),
     /// The file cannot be used.
@@ -39,7 +40,7 @@ impl FileLock {
     /// Locks the file at `path`. If the file is missing, creates it.
     ///
     /// # Errors
-    /// Fails if another process holds the lock, or another `FileLock` of this process. Also fails if the file belongs
+    /// Fails if another process, or another `FileLock` of this process, holds the lock. Also fails if the file belongs
     /// to another user.
     pub fn acquire(path: &Path) -> Result<Self, FileLockError> {
         loop {
@@ -51,7 +52,8 @@ impl FileLock {
                 }
                 Err((_, error)) => return Err(FileLockError::Io(error.into())),
             };
-            // The last holder may have removed the file after this process opened it and before it was locked.
+            // The last holder may have removed the file after this process had opened it, and before this process
+            // locked it.
             if private_files::is_at(&file, path).unwrap_or(false) {
                 check_contents(&file)?;
                 let path = path.to_owned();
@@ -63,7 +65,7 @@ impl FileLock {
     }
 
     fn write_holder(&self) {
-        // Later processes use the number only for their error messages.
+        // A failure is harmless, because other processes use the number only in error messages.
         let _ = self.file.set_len(0);
         let line = format!("{}\n", std::process::id());
         let _ = self.file.write_all_at(line.as_bytes(), 0);
@@ -103,7 +105,7 @@ pub struct Holder {
 impl Holder {
     fn read(mut file: &File) -> io::Result<Self> {
         let mut text = String::new();
-        // If the number is incomplete, the holder's process stays unknown.
+        // If the number cannot be read, the process of the holder stays unknown.
         let _ = file.read_to_string(&mut text);
         Ok(Self {
             pid: text.trim_end().parse().ok(),
@@ -123,7 +125,7 @@ impl fmt::Display for Holder {
 
 /// The lock of a daemon on a ring. Until this value is dropped, no second daemon can use the ring.
 ///
-/// Each network namespace has separate interfaces, so it has separate locks.
+/// Each network namespace has its own interfaces. So the locks of different namespaces are separate.
 #[derive(Debug)]
 pub struct RingLock {
     lock: FileLock,
@@ -156,8 +158,8 @@ pub enum LockError {
 
 impl RingLock {
     /// Locks the ring `ring` in this network namespace, with a file in this user's
-    /// [directory](runtime_directory::directory). Two users have different files, so their locks do not exclude each
-    /// other.
+    /// [directory](runtime_directory::directory). Different users have different files, so their locks do not exclude
+    /// each other.
     ///
     /// # Errors
     /// Fails with [`LockError::Held`] if another process holds the lock, or if this process already holds it.
@@ -184,13 +186,13 @@ impl RingLock {
         }
     }
 
-    /// Returns the directory of the lock's file, which the lock removes when it is dropped.
+    /// Returns the directory of the lock's file. When the lock is dropped, it removes the file.
     pub fn directory(&self) -> Option<&Path> {
         self.lock.path.parent()
     }
 }
 
-/// While a copy of this process keeps the descriptor, the death of this process does not end the lock. The drop of the
+/// While a forked copy of this process keeps the descriptor open, the lock does not end with this process. Dropping the
 /// lock ends it in any case.
 impl AsFd for RingLock {
     fn as_fd(&self) -> BorrowedFd<'_> {

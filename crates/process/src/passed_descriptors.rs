@@ -1,9 +1,9 @@
 //! Descriptors that other users passed to this process. Closing such a descriptor may take long: its file system may
-//! never answer, and a socket may linger. So threads close the descriptors. Each user has one thread, so that no user
-//! waits for another user's descriptors.
+//! never answer, or a socket may wait until its data are sent. So separate threads close the descriptors. Each user has
+//! one thread, so that no user waits for another user's descriptors.
 //!
-//! A connection with unread bytes is closed in the same way. Descriptors may have arrived together with the bytes. The
-//! kernel closes these descriptors together with the connection. A separate thread closes the connections of
+//! A connection with unread bytes is closed in the same way, because descriptors may have arrived together with these
+//! bytes. The kernel closes these descriptors together with the connection. A separate thread closes the connections of
 //! monitors. So monitors cannot keep out other clients.
 
 use std::net::Shutdown;
@@ -71,7 +71,7 @@ impl Closer {
                     l_onoff: 0,
                     l_linger: 0,
                 };
-                // For a descriptor that is not a socket, this call fails without harm.
+                // If the descriptor is not a socket, this call fails, but does no harm.
                 let _ = setsockopt(&descriptor, sockopt::Linger, &at_once);
                 drop(descriptor);
                 done.fetch_sub(1, Ordering::Relaxed);
@@ -94,12 +94,13 @@ impl Closer {
     fn close(&self, descriptor: OwnedFd) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.kind.waiting().fetch_add(1, Ordering::Relaxed);
-        // The thread lives as long as the sender, so this cannot fail.
+        // The thread runs as long as the sender exists, so this call cannot fail.
         let _ = self.queue.send(descriptor);
     }
 }
 
-/// Returns the thread that closes the descriptors of a user. Returns `None` if all closers work for other users.
+/// Returns the thread that closes the descriptors of a user. Returns `None` if all threads are busy with descriptors of
+/// other users.
 fn closer_of(closers: &mut Vec<Closer>, uid: u32) -> Option<&Closer> {
     let known = closers.iter().position(|closer| closer.uid == uid);
     let at = if let Some(at) = known {
@@ -147,8 +148,8 @@ fn close_monitor(stream: UnixStream) {
     }
 }
 
-/// Whether the number of unclosed descriptors of these clients has reached the maximum. At the maximum, this process
-/// must accept no more such clients.
+/// Whether too many descriptors of clients of this kind wait to be closed. If `true`, this process must accept no more
+/// such clients.
 pub fn is_full(kind: ClientKind) -> bool {
     let max = match kind {
         ClientKind::User => WAITING_MAX,
@@ -191,7 +192,7 @@ impl Drop for ClientStream {
         let Some(stream) = self.stream.take() else {
             return;
         };
-        // The other end notices the shutdown at once, and can send no more.
+        // After the shutdown, the other end notices the end of the connection at once, and cannot send more bytes.
         let _ = stream.shutdown(Shutdown::Both);
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
         if recv(stream.as_raw_fd(), &mut [0], flags) == Ok(0) {
@@ -230,7 +231,8 @@ mod tests {
         let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (other, _) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
-        // While the other end still has room, the kernel empties the queue of this end, and the close takes no time.
+        // First fill the buffers of both ends. While the other end can take bytes, the queue of this end becomes empty,
+        // and the close takes no time.
         while is_writable(&stream) {
             match stream.write(&[0; 4096]) {
                 Ok(_) => {}

@@ -1,7 +1,7 @@
-//! Files that other users could not have prepared.
+//! Opens only files that other users cannot have prepared.
 //!
-//! A daemon that runs as root may get a path in the directory of another user. At such a path, the other user can place
-//! a link to one of root's files, an open file, or a program.
+//! A daemon that runs as root may get a path in a directory of another user. This user can place a link at the path,
+//! for example a link to a file of root. The user can also place a file there that stays open in another process.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -19,14 +19,15 @@ const OTHERS_WRITE: u32 = 0o022;
 const ALL_READ: u32 = 0o004;
 /// The permission of all users to use the entries of a folder.
 const ALL_ENTER: u32 = 0o001;
-/// The sticky bit. In a sticky directory, only the owner of the directory and the owner of a file can remove or rename
-/// the file.
+/// The sticky bit. Only two users can remove or rename a file in a sticky directory: the owner of the file, and the
+/// owner of the directory.
 const STICKY: u32 = 0o1000;
 const A_LINK: &str = "it is a symbolic link";
-/// Maximum number of symbolic links, the same as the kernel's.
+/// Maximum number of symbolic links that are followed in a path. The kernel has the same maximum.
 const LINKS_MAX: u32 = 40;
 
-/// Opens the file at `path` for reading and writing, or creates it with access for only this user.
+/// Opens the file at `path` for reading and writing. If the file is missing, creates it, and gives access only to this
+/// user.
 ///
 /// # Errors
 /// Fails if the file is a symbolic link, is not a regular file, belongs to another user, or has a second name. Also
@@ -67,7 +68,7 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok((own.dev(), own.ino()) == (found.dev(), found.ino()))
 }
 
-/// Whether there is a file at `path` that [`open`] would open.
+/// Whether there is a file at `path`, and [`open`] would accept it.
 ///
 /// # Errors
 /// Fails if [`open`] would refuse the file, or if a system call fails.
@@ -114,7 +115,7 @@ fn check_owner_for(own: u32, uid: u32) -> io::Result<()> {
     )))
 }
 
-/// The refusal of an existing file, and its reason. Only a person can remove the cause of such a refusal.
+/// The refusal of an existing file, and its reason. A retry does not help: a person must remove the cause.
 #[derive(Debug, Error)]
 #[error("{0}")]
 struct Refused(String);
@@ -124,7 +125,7 @@ pub fn refusal(why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, Refused(why.to_owned()))
 }
 
-/// Whether the cause of an error of [`open`] or [`exists`] is that the file exists but is not private to this user.
+/// Whether [`open`] or [`exists`] failed with this error because the file exists, but is not private to this user.
 pub fn is_refused(error: &io::Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<Refused>())
 }
@@ -136,8 +137,8 @@ pub fn is_refused(error: &io::Error) -> bool {
 /// # Errors
 /// Fails if there is no such file, or if it cannot be examined.
 pub fn find_changeable_part(path: &Path) -> io::Result<Option<PathBuf>> {
-    // In a user namespace, the machine's root may have no number. The owner of the root directory can change everything
-    // anyway, so trust it.
+    // In a user namespace, the root user of the machine may have no number. The owner of the root directory can change
+    // every file anyway, so trust this owner.
     let root = fs::metadata("/")?.uid();
     changeable_unless_by(&[0, geteuid().as_raw(), root], path)
 }
@@ -147,7 +148,7 @@ pub fn find_changeable_part(path: &Path) -> io::Result<Option<PathBuf>> {
 pub enum ServiceProblem {
     /// Users other than root can change this part of the path.
     Changeable(PathBuf),
-    /// Not every user may use this part of the path.
+    /// Some users have no access to this part of the path.
     Hidden(PathBuf),
 }
 
@@ -208,7 +209,7 @@ fn changeable_unless_by(trusted: &[u32], path: &Path) -> io::Result<Option<PathB
 
 fn others_may_write(found: &Metadata) -> bool {
     let is_sticky = found.is_dir() && found.mode() & STICKY != 0;
-    // A symbolic link has all permissions, but cannot be written.
+    // Ignore the mode of a symbolic link: it contains all permissions, but nobody can write to a link.
     !found.is_symlink() && found.mode() & OTHERS_WRITE != 0 && !is_sticky
 }
 

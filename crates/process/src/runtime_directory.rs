@@ -20,7 +20,7 @@ use rustix::process::geteuid;
 pub fn directory(system: &Path) -> io::Result<PathBuf> {
     let uid = geteuid().as_raw();
     let is_for_us = uid == 0 || fs::metadata(system).is_ok_and(|found| found.uid() == uid);
-    // The root user of a user namespace may not be the machine's root.
+    // The root user of a user namespace may differ from the root user of the machine, and have no write access.
     let is_writable = || access(system, AccessFlags::W_OK | AccessFlags::X_OK).is_ok();
     if is_for_us && make_directory(system, 0o755).is_ok() && is_writable() {
         return Ok(system.to_owned());
@@ -43,8 +43,8 @@ pub fn directory(system: &Path) -> io::Result<PathBuf> {
 }
 
 /// Returns a suffix that makes a file's name unique to this user. The suffix is empty if the directory belongs to this
-/// user. Root also uses directories of other users, and the owner of such a directory cannot open root's files. So
-/// root's files need names that differ from the names of the owner's files.
+/// user. Root also uses directories of other users. The owner of such a directory cannot open the files of root, so the
+/// files of root need different names.
 pub fn user_suffix(directory: &Path) -> String {
     let own = geteuid().as_raw();
     match fs::metadata(directory) {
@@ -70,8 +70,8 @@ pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     with_file_mask(Mode::S_IWGRP | Mode::S_IWOTH, || directory.create(path))
 }
 
-/// Calls `act` with a different file mode mask. The mask belongs to the whole process. So other threads must not create
-/// files during the call if the files' mode depends on the mask.
+/// Calls `act` with a different file mode mask. The mask belongs to the whole process. So during the call, other
+/// threads must not create files whose mode depends on the mask.
 pub fn with_file_mask<T>(mask: Mode, act: impl FnOnce() -> T) -> T {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

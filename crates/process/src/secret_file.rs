@@ -71,14 +71,14 @@ pub enum SecretFileError {
 /// A file that was read.
 #[derive(Debug)]
 pub struct SecretFile {
-    /// The contents. They are overwritten when this value is dropped.
+    /// The contents of the file. They are overwritten with zeros when this value is dropped.
     pub text: Zeroizing<String>,
     /// The owner of the file.
     pub owner: u32,
 }
 
-/// Reads the file at `path`, if it is at most `len_max` bytes long and only its owner has access to it. Never waits,
-/// because a daemon reads the file in its loop.
+/// Reads the file at `path`, if it is at most `len_max` bytes long and only its owner has access to it. This function
+/// never waits, because a daemon reads the file in its loop.
 ///
 /// # Errors
 /// Fails if the file cannot be used. The error does not contain the path.
@@ -113,8 +113,9 @@ pub fn read(path: &Path, len_max: u64, owner: Owner) -> Result<SecretFile, Secre
     Ok(SecretFile { text, owner })
 }
 
-/// Reads a credential of systemd, if it is at most `len_max` bytes long. Only the user of the unit has access to it.
-/// The mode of its file does not show this, because systemd gives the access by an access control list.
+/// Reads a credential of systemd, if it is at most `len_max` bytes long. Only the user of the unit has access to a
+/// credential. This function does not check the mode of the file, because systemd gives the access by an access control
+/// list.
 ///
 /// # Errors
 /// Fails if the file cannot be read, is too long, or is no text. The error does not contain the path.
@@ -125,7 +126,7 @@ pub fn read_credential(path: &Path, len_max: u64) -> Result<Zeroizing<String>, S
 
 fn read_text(mut file: &File, len_max: u64) -> Result<Zeroizing<String>, SecretFileError> {
     let len_max_usize = usize::try_from(len_max).unwrap_or(usize::MAX);
-    // A buffer that grows would leave its contents in memory.
+    // A buffer that grows would leave copies of its contents in memory.
     let mut bytes = Zeroizing::new(vec![0; len_max_usize.saturating_add(1)]);
     let mut len = 0;
     while len < bytes.len() {

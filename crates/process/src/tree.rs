@@ -13,7 +13,7 @@ use super::group::{self, Hidden};
 
 /// The processes of a command. A command has a process group and, if possible, a control group. A process can leave the
 /// process group with `setsid`, and the control group with `systemd-run --scope` or `su -`. This type does not find
-/// processes that left both groups.
+/// processes that have left both groups.
 #[derive(Debug, Default)]
 pub struct Tree {
     cgroup: Option<Cgroup>,
@@ -30,8 +30,8 @@ impl Tree {
         }
     }
 
-    /// Creates a tree for a command that has not started, and for the units in a control group of systemd. Only the
-    /// command gets SIGTERM, because systemd stops its units itself.
+    /// Creates a tree for a command that has not started, and for systemd units in the control group `cgroup`. Only the
+    /// command gets SIGTERM, because systemd stops the units.
     pub fn with_units(cgroup: PathBuf) -> Self {
         Self {
             cgroup: Some(Cgroup::of_systemd(cgroup)),
@@ -39,8 +39,8 @@ impl Tree {
         }
     }
 
-    /// Returns the tree of a process group with this leader, and of an optional control group. A different process may
-    /// have created the groups.
+    /// Returns a tree of existing groups: the process group with this leader, and a control group if one is given. A
+    /// different process may have created these groups.
     pub fn existing(leader: Pid, cgroup: Option<PathBuf>) -> Self {
         Self {
             cgroup: cgroup.map(Cgroup::at),
@@ -58,8 +58,8 @@ impl Tree {
         self.cgroup.as_ref()?.kill_file().ok()
     }
 
-    /// Adds a process group, given by its leader. At the time of this call, the leader must not have started any
-    /// process.
+    /// Adds the process group with this leader to the tree. At the time of this call, the leader must not have started
+    /// any process.
     pub fn adopt(&mut self, leader: Pid) {
         self.leader = Some(leader);
         if self
@@ -70,7 +70,7 @@ impl Tree {
         }
     }
 
-    /// Sends SIGTERM to all processes. Continues stopped processes so that they can handle the signal.
+    /// Sends SIGTERM to all processes. Also sends SIGCONT, so that stopped processes can handle the signal.
     pub fn terminate(&self) {
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
             for pid in self.outside_group() {
@@ -86,8 +86,8 @@ impl Tree {
         self.signal_group(Signal::SIGKILL);
     }
 
-    /// Kills all processes that this process may signal. If the tree has units, kills only their processes. The command
-    /// continues to stop the units, because systemd may start a killed unit again.
+    /// Kills all processes that this process may signal. If the tree has units, kills only the processes of the units.
+    /// The command keeps running to stop the units, because systemd may start a killed unit again.
     pub fn kill(&self) -> Killed {
         if let Some(units) = self.cgroup.as_ref().filter(|cgroup| !cgroup.is_own()) {
             return match units.kill() {
@@ -96,7 +96,8 @@ impl Tree {
                 Err(_) => Killed::AllBut(Survivor(None)),
             };
         }
-        // Killed processes stay in their process group for a moment. So read their numbers before the kill.
+        // Read the numbers of the processes before the kill, because killed processes stay in their process group for a
+        // moment.
         let killed = self.cgroup.as_ref().and_then(|cgroup| {
             let processes = cgroup.processes();
             cgroup.kill().is_ok().then_some(processes)
@@ -107,7 +108,8 @@ impl Tree {
         };
         let by_group = killed.is_some();
         let killed = killed.unwrap_or_default();
-        // A signal to the group fails only if this process may not signal any member. So check each member.
+        // A signal to the group fails only if this process may not signal any member. So if this call fails, check each
+        // member.
         let refuses = |&pid: &Pid| kill(pid, None) == Err(Errno::EPERM);
         let mut left = group::members(leader).filter(|pid| !killed.contains(pid));
         if let Some(pid) = left.find(refuses) {
@@ -158,9 +160,9 @@ impl Tree {
 /// The outcome of [`Tree::kill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Killed {
-    /// All processes were killed. If `/proc` still shows a process, it will soon disappear.
+    /// All processes were killed. `/proc` may still show some of them for a moment.
     All,
-    /// A process cannot be killed.
+    /// At least one process cannot be killed.
     AllBut(Survivor),
     /// The outcome is unknown until the killed processes disappear, because `/proc` does not show all processes.
     Unknown {
@@ -170,7 +172,7 @@ pub enum Killed {
 }
 
 /// A process that cannot be killed, with its number if `/proc` shows the process. The process runs as another user,
-/// usually root, and is in no control group that this user can kill.
+/// usually root, and is in no control group that this process can kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survivor(pub Option<Pid>);
 

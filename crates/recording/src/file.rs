@@ -198,7 +198,7 @@ impl<W: Write> Frames<W> {
         }
     }
 
-    /// Sets the time of later records. An output has no time of its own, so it gets the time of the input before it.
+    /// Sets the time of later records. An output has no time, so it gets the time of the input before it.
     fn set_time(&mut self, time: Option<Now>) {
         self.now = time.unwrap_or(self.now);
     }

@@ -1,4 +1,5 @@
-//! Senders and receivers of messages, and the addresses that the MAC of a datagram covers.
+//! The senders and the receivers of messages. The MAC of a datagram also covers the addresses of its sender and its
+//! receiver.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,8 +8,8 @@ use crate::trailer::Kind;
 /// Length of an address and a port.
 const ADDRESS_LEN: usize = 18;
 
-/// The addresses of a message that the message itself does not contain. The MAC covers them, so that a message has
-/// another MAC if it comes from another sender or goes to another receiver.
+/// The addresses of a message that the message itself does not contain. The MAC also covers these addresses. So a
+/// message is invalid if an attacker sends it from a different address or to a different receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PseudoHeader {
     bytes: [u8; 2 * ADDRESS_LEN],
@@ -36,7 +37,7 @@ impl PseudoHeader {
         header
     }
 
-    /// Returns the kind of a message with these addresses.
+    /// Returns the kind of a protocol message with these addresses: to one node or to all nodes.
     pub(crate) fn message_kind(&self) -> Kind {
         match self.len {
             ADDRESS_LEN => Kind::MessageToAll,
@@ -44,8 +45,8 @@ impl PseudoHeader {
         }
     }
 
-    /// Returns the bytes that the MAC of a message of this kind covers. Returns `None` if a message with these
-    /// addresses cannot have this kind.
+    /// Returns the bytes of the addresses that the MAC covers for a message of this kind. Returns `None` if a message
+    /// with these addresses cannot have this kind.
     #[inline]
     pub(crate) fn covered(&self, kind: Kind) -> Option<&[u8]> {
         match (kind, self.len) {

@@ -27,18 +27,19 @@ pub enum Verdict {
     },
     /// The state machine does not get the message.
     Drop(DropReason),
-    /// The message was a challenge, an answer, or this node's own broadcast. The state machine does not get it.
+    /// The message was a challenge, an answer, or a broadcast of this node. The state machine does not get such a
+    /// message.
     Consume,
 }
 
-/// Information about a sender with a key.
+/// Information about a sender that has a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerStatus<A> {
     /// Address of the sender.
     pub address: A,
-    /// Key of the sender's last proven message; `None` if the sender was never proven.
+    /// Key of the last proven message of the sender. `None` if no message of the sender was proven.
     pub key_id: Option<KeyId>,
-    /// Whether the sender's boot is proven.
+    /// Whether the present boot of the sender is proven. Each start of a sender is a new boot.
     pub is_proven: bool,
     /// Time of the sender's last proven message, on the caller's clock.
     pub heard: Duration,
@@ -46,8 +47,8 @@ pub struct PeerStatus<A> {
 
 /// State machine that signs and verifies the messages of one link. `A` is the address of a sender.
 ///
-/// All times are times of one monotonic clock of the caller. The output is drained with
-/// [`poll_transmit`](Self::poll_transmit) after each call of [`open`](Self::open).
+/// All times are times of one monotonic clock of the caller. After each call of [`open`](Self::open), the caller must
+/// send all output of [`poll_transmit`](Self::poll_transmit).
 #[cfg_attr(test, derive(Clone))]
 pub struct Authenticator<A> {
     keys: NodeKeys,
@@ -80,19 +81,19 @@ impl<A: Copy + Ord> Authenticator<A> {
         }
     }
 
-    /// Replaces the keys. The proofs of the peers stay valid.
+    /// Replaces the keys. Peers that are proven stay proven.
     pub fn set_keyring(&mut self, keyring: &Keyring, accepts_unsigned: bool) {
         self.keys.set_ring(keyring);
         self.accepts_unsigned = accepts_unsigned;
     }
 
-    /// Replaces the keys that only clients use. A key whose id is also in the keyring is ignored.
+    /// Replaces the keys that only clients use. Ignores each key whose id is also in the keyring.
     pub fn set_client_keys(&mut self, keys: &[Key]) {
         self.keys.set_clients(keys);
     }
 
-    /// Makes this node challenge the sender of each message that is unsigned or has an unknown key. So a server that
-    /// has started again learns the key of its client.
+    /// Makes this node challenge the sender of each message that is unsigned or has an unknown key. So after a restart,
+    /// a server finds out the keys of its clients.
     pub fn challenge_unknown(&mut self) {
         self.challenges_unknown = true;
     }
@@ -125,7 +126,7 @@ impl<A: Copy + Ord> Authenticator<A> {
         )
     }
 
-    /// Verifies a message from this sender. At the time `now`, the age of the message on this machine is `age`.
+    /// Verifies a message of this sender. The message arrived on this machine `age` before `now`.
     #[inline]
     pub fn open(
         &mut self,
@@ -204,8 +205,8 @@ impl<A: Copy + Ord> Authenticator<A> {
     }
 
     /// Writes the next challenge or answer into `buffer`. `write_header` writes the header of a message to an address,
-    /// and returns the header's length and the pseudo-header. Returns the address and the length; `None` if there is no
-    /// output.
+    /// and returns the header's length and the pseudo-header. Returns the address of the receiver and the length of the
+    /// output. Returns `None` if there is no output.
     pub fn poll_transmit(
         &mut self,
         now: Duration,
@@ -224,8 +225,8 @@ impl<A: Copy + Ord> Authenticator<A> {
         Some((to, self.seal_as(kind, key_id, &header, now, buffer, len)?))
     }
 
-    /// Returns the signer for the frames that another process sends after the death of this process; `None` without a
-    /// key.
+    /// Returns a signer for another process, which signs the frames that it sends after the death of this process.
+    /// Returns `None` without a key.
     pub fn last_signer(&self) -> Option<LastSigner> {
         let id = self.keys.ring_ids().next()?;
         let keys = self.keys.get(id.get(), false)?;
@@ -237,7 +238,7 @@ impl<A: Copy + Ord> Authenticator<A> {
         !self.outbox.is_empty()
     }
 
-    /// Sets the number of senders that the table can hold. The default is [`PEERS_MAX`](crate::PEERS_MAX).
+    /// Sets the maximum number of senders in the table. The default is [`PEERS_MAX`](crate::PEERS_MAX).
     pub fn set_peers_max(&mut self, max: usize) {
         self.peers.set_max(max);
     }
@@ -295,8 +296,8 @@ impl<A: Copy + Ord> Authenticator<A> {
         match self.peers.entry(arrival.now, from).receive(arrival) {
             Freshness::Fresh | Freshness::FreshWithDrift => {}
             Freshness::Replayed => return self.drop(DropReason::Replayed),
-            // Two nodes that start together do not know each other yet, so both answer. The limit bounds the work that
-            // replayed challenges cause.
+            // The peer is not proven, but this node answers: if two nodes start together, neither is proven, and both
+            // must answer. The permit limits the work that replayed challenges cause.
             Freshness::Stale | Freshness::Unproven => {
                 self.challenge(arrival, from);
                 if !self.outbox.take_answer_permit(arrival.now) {
@@ -334,20 +335,22 @@ impl<A: Copy + Ord> Authenticator<A> {
         });
     }
 
-    /// Whether this client gets unsigned messages, because it may have no keys.
+    /// Whether this node sends unsigned messages to the client, because the client may have no keys.
     fn is_unsigned(&self, client: A) -> bool {
         self.accepts_unsigned && self.peers.get(client).is_none()
     }
 
-    /// Whether `id` is a client key, and a client with another key is proven at this address. A client with this key
-    /// may not end its session. The other key may have been removed in the meantime: the session may live on.
+    /// Whether `id` is a client key, but a client with a different key is proven at this address. The client with the
+    /// key `id` must not end the session of the other client. This also applies if the key of the other client was
+    /// removed, because its session may continue.
     fn belongs_to_other_client(&self, now: Duration, client: A, id: KeyId) -> bool {
         let proven = self.peers.get(client).filter(|it| it.is_proven(now));
         let other = proven.and_then(Peer::key_id).filter(|it| *it != id);
         other.is_some() && self.keys.is_client_key(id)
     }
 
-    /// Returns the key of the last proven message of a client; `None` if it is a ring key, or if there is none.
+    /// Returns the key of the last proven message of a client. Returns `None` if this key is a ring key, or if there is
+    /// no such message.
     fn client_key_id(&self, client: A) -> Option<KeyId> {
         let id = self.peers.get(client)?.key_id()?;
         self.keys.is_client_key(id).then_some(id)

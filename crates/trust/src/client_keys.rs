@@ -8,8 +8,8 @@ use crate::keyring::{Key, KeyId, Keyring, KeyringError, KeyringProblem, parse_li
 /// Maximum number of keys of clients.
 pub const CLIENT_KEYS_MAX: usize = 1000;
 
-/// The keys of a file in which names may follow each key: `ID KEY [PATTERN…]`. Servers have such a file with the keys
-/// of all clients. A client has such a file with its own keys.
+/// The keys of a file with lines of the form `ID KEY [PATTERN…]`. The patterns are names that the key permits. Servers
+/// have a file with the keys of all clients. Each client has a file with the keys of this client.
 #[derive(Debug, Clone)]
 pub struct ClientKeys {
     keys: Vec<Key>,
@@ -17,14 +17,14 @@ pub struct ClientKeys {
 }
 
 impl ClientKeys {
-    /// Reads the text of a file. The ids of `ring` belong to other keys. The rules for lines, comments and keys are
-    /// those of [`Keyring::parse`]. A pattern is a name, or the start of a name and a `*`. A key without a pattern
-    /// permits all names.
+    /// Reads the text of a file. No key may have an id that is in `ring`. The rules for lines, comments and keys are
+    /// those of [`Keyring::parse`]. A pattern is a whole name, or the beginning of a name with a `*` after it. A key
+    /// without a pattern permits all names.
     ///
     /// # Errors
     /// Returns the first error of the text. The error contains no part of a key.
     pub fn parse(text: &str, ring: &[KeyId]) -> Result<Self, KeyringError> {
-        // The list never moves, so that it leaves no copy of a key.
+        // With this capacity, the list never moves in memory. If it moved, it would leave copies of keys behind.
         let mut keys = Vec::with_capacity(CLIENT_KEYS_MAX.min(text.lines().count()));
         let mut patterns = BTreeMap::new();
         parse_lines(text, CLIENT_KEYS_MAX, |key, rest| {
@@ -43,7 +43,7 @@ impl ClientKeys {
         &self.keys
     }
 
-    /// Returns the id of the key with which a client with this file signs: the first key.
+    /// Returns the id of the first key. A client with this file signs with this key.
     pub fn signing_id(&self) -> KeyId {
         self.keys[0].id()
     }
@@ -59,7 +59,7 @@ impl ClientKeys {
     }
 }
 
-/// Names that a key permits.
+/// The patterns of the names that a key permits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamePatterns(Box<[Pattern]>);
 

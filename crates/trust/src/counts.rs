@@ -5,19 +5,19 @@
 pub enum DropReason {
     /// The message has no trailer.
     Unsigned,
-    /// The keyring has no key with the id of the trailer.
+    /// This node has no key with the id that the trailer contains.
     UnknownKey,
     /// The MAC is wrong.
     WrongMac,
     /// A message with this counter was already delivered, or the counter is too old.
     Replayed,
-    /// The sender signed the message too long ago, or was silent for too long, or an answer has no open challenge.
+    /// The message is too old, the sender was silent for too long, or an answer has no open challenge.
     Stale,
-    /// The sender's boot has not answered a challenge yet.
+    /// The sender has not answered a challenge since its start.
     Unproven,
-    /// The message comes from this process.
+    /// The message was signed by this process, and was sent back to it.
     Reflected,
-    /// The trailer is not legal.
+    /// The trailer breaks the rules of its format.
     Malformed,
 }
 

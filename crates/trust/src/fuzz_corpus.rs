@@ -1,4 +1,4 @@
-//! Reads the inputs with which a fuzzer begins. The tests run them too.
+//! Reads the initial inputs of the fuzz targets. The tests use these inputs too.
 #![expect(clippy::disallowed_methods, reason = "the tests read files")]
 
 use std::fs;

@@ -12,10 +12,10 @@ pub const KEYS_MAX: usize = 8;
 /// Length of a key in bytes.
 const KEY_LEN: usize = 32;
 
-/// Number that names a key. It is not secret.
+/// Number of a key. The number is not secret.
 pub type KeyId = NonZeroU32;
 
-/// A key with its id. `Debug` shows only the id, so that no log line can contain a key.
+/// A key with its id. `Debug` shows only the id, so that log lines never contain a key.
 #[derive(Clone)]
 pub struct Key {
     id: KeyId,
@@ -36,9 +36,9 @@ impl Key {
         self.id
     }
 
-    /// Returns the line of a key file with this key, without a line break.
+    /// Returns the text of this key for a line of a key file, without a line break.
     pub fn to_line(&self) -> Zeroizing<String> {
-        // The text never moves to another place in memory, because its capacity is large enough.
+        // With this capacity, the text never moves in memory. If it moved, it would leave a copy of the key behind.
         let mut line = Zeroizing::new(String::with_capacity(80));
         line.push_str(&self.id.to_string());
         line.push(' ');
@@ -50,7 +50,7 @@ impl Key {
         line
     }
 
-    /// Derives a key for one use. Keys of different uses are independent.
+    /// Derives a key for one use. The derived keys of different uses are independent of each other.
     pub(crate) fn derive(&self, context: &str) -> Zeroizing<[u8; KEY_LEN]> {
         Zeroizing::new(blake3::derive_key(context, &self.secret[..]))
     }
@@ -75,7 +75,7 @@ impl Keyring {
     /// # Errors
     /// Returns the first error of the text. The error contains no part of a key.
     pub fn parse(text: &str) -> Result<Self, KeyringError> {
-        // The list never moves, so that it leaves no copy of a key.
+        // With this capacity, the list never moves in memory. If it moved, it would leave copies of keys behind.
         let mut keys = Vec::with_capacity(KEYS_MAX);
         parse_lines(text, KEYS_MAX, |key, rest| {
             if let Some((column, _)) = rest.next() {
@@ -107,8 +107,8 @@ impl Keyring {
     }
 }
 
-/// Reads the lines of a key file. `add` gets each key and the words after it, with their columns. `add` returns the
-/// column of a wrong word, and the problem.
+/// Reads the lines of a key file. Calls `add` for each key, with the words after the key and the columns of these
+/// words. If a word is wrong, `add` returns its column and the problem.
 pub(crate) fn parse_lines<'a>(
     text: &'a str,
     max: usize,
@@ -129,7 +129,7 @@ pub(crate) fn parse_lines<'a>(
         let Some((column, id)) = words.next() else {
             continue;
         };
-        // `parse` accepts a plus sign.
+        // `parse` accepts a plus sign, which is not permitted here.
         let number = id.parse().ok().filter(|_| !id.starts_with('+'));
         let id: KeyId = number.ok_or_else(|| error(column, KeyringProblem::Id))?;
         if let Some(&first) = lines.get(&id) {

@@ -1,4 +1,4 @@
-//! Signs the last messages of a process, in another process that outlives it.
+//! Signs the last messages of a process after its death. Another process does this work.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::keyring::KeyId;
 use crate::mac::{KEY_LEN, MAC_LEN, MacKeys, truncate};
 use crate::trailer::{Kind, Trailer};
 
-/// Continues the signatures of an [`Authenticator`](crate::Authenticator) after the death of its process. Only one of
-/// the two may sign further messages, because both would use the same counters.
+/// Signs messages for an [`Authenticator`](crate::Authenticator) after the death of its process. While the
+/// authenticator still signs, this signer must not sign, because both would use the same counters.
 pub struct LastSigner {
     boot: u64,
     counter: u64,
@@ -32,7 +32,7 @@ impl LastSigner {
         }
     }
 
-    /// Encodes the signer for the memory of the other process. The encoding contains a key.
+    /// Encodes the signer, so that it can be stored in the memory of the other process. The encoding contains a key.
     pub fn to_bytes(&self) -> Zeroizing<[u8; Self::LEN]> {
         let mut bytes = Zeroizing::new([0; Self::LEN]);
         let (boot, rest) = bytes.split_at_mut(8);

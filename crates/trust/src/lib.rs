@@ -1,14 +1,16 @@
-//! Signatures of messages: a sender without a key changes nothing (`docs/reference/trust.md`).
+//! Signatures of messages. A sender without a key cannot change anything (`docs/reference/trust.md`).
 //!
 //! [`Authenticator::seal`] appends a trailer with a MAC to a message. [`Authenticator::open`] verifies the trailer.
-//! [`Authenticator::poll_transmit`] returns challenges and answers. An answer proves that a sender is alive.
+//! [`Authenticator::poll_transmit`] returns challenges and answers. A sender that answers a challenge proves that it is
+//! running.
 //!
 //! # Guarantees
 //! - The crate does no input and output. Time and random numbers are inputs.
-//! - Opening any bytes ends with a verdict, never with a panic. The work is proportional to the length of the message.
-//! - Sealing and opening allocate nothing after the first message of a peer.
-//! - No text of this crate contains a key. Keys are overwritten with zeros when they are dropped. The crate `snow` does
-//!   not overwrite its copies of a stream's derived keys.
+//! - Opening a message returns a verdict and never panics, whatever bytes the message contains. The work is
+//!   proportional to the length of the message.
+//! - Sealing and opening allocate no memory after the first message of a peer.
+//! - Error messages and `Debug` texts never contain a key. Keys are overwritten with zeros when they are dropped. An
+//!   exception are the derived keys of streams: the crate `snow` does not overwrite its copies.
 //!
 //! # Limits
 //! The crate does not know the protocols. The messages are signed, but not encrypted. The feature `streams` adds
@@ -43,7 +45,7 @@ pub use peers::PEERS_MAX;
 pub use streams::{RECORD_DATA_MAX, SecureStream, StreamEnds, StreamKeys, StreamState};
 pub use trailer::{NONCE_LEN, TRAILER_LEN, len_without_trailer};
 
-// The fuzz targets use the same files, so the files name this crate.
+// The fuzz targets include some files of this crate. In these files, the paths begin with `ring_trust`.
 #[cfg(test)]
 extern crate self as ring_trust;
 

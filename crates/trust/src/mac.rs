@@ -10,8 +10,8 @@ pub(crate) const MAC_LEN: usize = 16;
 /// Length of a derived key in bytes.
 pub(crate) const KEY_LEN: usize = 32;
 
-/// Keys that are derived from one key of the keyring, one for each kind of message. So a message of one kind never
-/// counts as a message of another kind.
+/// Keys that are derived from one key of the keyring. Each kind of message has a separate key, so a message of one kind
+/// is never valid as a message of another kind.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct MacKeys {
     id: KeyId,
@@ -52,7 +52,7 @@ impl MacKeys {
         &self.keys[kind as usize]
     }
 
-    /// Whether `mac` is the MAC of these bytes. The comparison takes the same time for all values.
+    /// Whether `mac` is the MAC of these bytes. The duration of the comparison does not depend on the values.
     #[inline]
     pub(crate) fn is_valid(
         &self,

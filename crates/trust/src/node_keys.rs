@@ -25,7 +25,7 @@ impl NodeKeys {
         self.ring = mac_keys(keyring.keys());
     }
 
-    /// Replaces the keys of clients. A key whose id is also in the ring is ignored.
+    /// Replaces the keys of clients. Ignores each key whose id is also a ring key's id.
     pub(crate) fn set_clients(&mut self, keys: &[Key]) {
         self.clients = mac_keys(keys);
         self.clients.sort_unstable_by_key(MacKeys::id);
@@ -36,7 +36,7 @@ impl NodeKeys {
         self.ring.iter().map(MacKeys::id)
     }
 
-    /// Returns the key with this id. Only clients may use client keys.
+    /// Returns the key with this id. Returns a client key only if `is_client` is `true`.
     pub(crate) fn get(&self, id: u32, is_client: bool) -> Option<&MacKeys> {
         let ring_key = self.ring.iter().find(|key| key.id().get() == id);
         ring_key.or_else(|| {

@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use crate::trailer::NONCE_LEN;
 
-/// Source of unpredictable numbers. The numbers depend only on the seed, so that a simulation repeats them.
+/// Source of unpredictable numbers. The numbers depend only on the seed, so that a simulation can repeat them.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Nonces {
     seed: Zeroizing<[u8; 32]>,

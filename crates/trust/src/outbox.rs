@@ -16,7 +16,7 @@ const LEN_MAX: usize = 128;
 pub(crate) struct Reply<A> {
     pub to: A,
     pub kind: Kind,
-    /// Key of the message that this reply answers.
+    /// Key that signs the reply: usually the key of the message that caused the reply.
     pub key_id: KeyId,
     pub nonce: [u8; NONCE_LEN],
 }
@@ -25,7 +25,8 @@ pub(crate) struct Reply<A> {
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Outbox<A> {
     replies: VecDeque<Reply<A>>,
-    /// The millisecond of the last answer to an unproven peer, and the number of its answers.
+    /// The last millisecond in which this node answered an unproven peer, and the number of such answers in this
+    /// millisecond.
     answers: (u128, u32),
 }
 

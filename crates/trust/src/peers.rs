@@ -8,31 +8,35 @@ use crate::trailer::{NONCE_LEN, Trailer, wire_time};
 
 /// Maximum number of senders in the table.
 pub const PEERS_MAX: usize = 2048;
-/// Maximum time from the creation of a nonce to its answer. A longer time would make more of the past count as present.
+/// Maximum time from the creation of a nonce to its answer. The time is short, because an answer shows only that its
+/// sender was alive at some time after the creation of the nonce.
 const NONCE_LIFETIME: Duration = Duration::from_millis(200);
-/// Minimum time between two challenges of one sender.
+/// Minimum time between two challenges to one sender.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(1);
-/// Usual time between two challenges of a sender that is proven. If two machines have the same address, their messages
-/// would otherwise cause an endless exchange of challenges.
+/// Usual time between two challenges to a proven sender. The time limits the number of challenges if two machines have
+/// the same address, because then their messages cause challenges without end.
 const PROVEN_INTERVAL: Duration = Duration::from_millis(50);
-/// Challenges of a proven sender may be early by this time in all. So ten challenges may follow each other at once, for
-/// example if challenges are lost after a restart.
+/// This node may challenge a proven sender earlier than after the usual time, but only by this time in total. So ten
+/// challenges may follow each other at once, for example if challenges are lost after a restart.
 const CHALLENGES_AHEAD: Duration = Duration::from_millis(450);
-/// Maximum amount of the age of a message, in milliseconds. If the sender's clock is faster, the age is negative.
+/// Maximum absolute value of the age of a message, in milliseconds. The computed age is negative if the sender's clock
+/// is faster.
 const MESSAGE_AGE_MAX_MS: u32 = 500;
-/// Age of a message from which the receiver asks for a new proof, because the clocks may have drifted apart.
+/// If the age of a message has at least this absolute value, the receiver sends a new challenge, because the clocks may
+/// have drifted apart.
 const DRIFT_AGE_MS: u32 = 250;
-/// Maximum time without a proven message. The clocks of a silent sender and its receiver drift apart unnoticed.
+/// Maximum time without a proven message of a sender. The receiver does not notice if the clock of a silent sender
+/// drifts.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// A boot that was alive when it answered a challenge.
+/// The proof of a sender's boot: the sender answered a challenge, so it was alive at that time.
 #[derive(Debug, Clone, Copy)]
 struct Proof {
     boot: u64,
     window: ReplayWindow,
-    /// Time at which this node made the nonce. The sender signed the answer later.
+    /// Time at which this node created the nonce of the challenge. The sender signed its answer later.
     asked: Duration,
-    /// Sender's time in the answer.
+    /// Time that the answer contains, on the sender's clock.
     time: u32,
 }
 
@@ -72,12 +76,12 @@ pub(crate) enum Freshness {
 pub(crate) struct Peer {
     proof: Option<Proof>,
     challenge: Option<OpenChallenge>,
-    /// Time at which the challenges since the proof have their usual distance again. It is in the past if there were
-    /// few challenges.
+    /// Each challenge to a proven sender moves this time forward by the usual time between two challenges. The time is
+    /// in the past if there were few challenges.
     challenges_until: Duration,
     /// Key of the last proven message.
     key_id: Option<KeyId>,
-    /// Time of the last proven message, or of the peer's entry.
+    /// Time of the last proven message. Before the first such message, the time at which the entry was made.
     heard: Duration,
 }
 
@@ -100,12 +104,12 @@ impl Peer {
         self.heard
     }
 
-    /// Whether the sender is proven, and was heard recently enough.
+    /// Whether the sender is proven, and has sent a proven message recently enough.
     pub(crate) fn is_proven(&self, now: Duration) -> bool {
         self.proof.is_some() && now.saturating_sub(self.heard) < SILENCE_MAX
     }
 
-    /// Checks a message. A fresh message counts as delivered.
+    /// Checks a message. A fresh message counts as delivered after this call.
     pub(crate) fn receive(&mut self, arrival: &Arrival<'_>) -> Freshness {
         let trailer = arrival.trailer;
         let proof = self.proof.as_mut();
@@ -129,8 +133,8 @@ impl Peer {
         }
     }
 
-    /// Returns the nonce of the next challenge; `None` directly after another challenge. A nonce stays the same until
-    /// its answer or its end, so that an attacker cannot replace it.
+    /// Returns the nonce for the next challenge. Returns `None` if the last challenge was sent too recently. A nonce
+    /// stays the same until its answer arrives or its time is over, so that an attacker cannot cause its replacement.
     pub(crate) fn challenge(
         &mut self,
         now: Duration,
@@ -156,7 +160,8 @@ impl Peer {
         Some(nonce)
     }
 
-    /// Takes an answer. If it answers the open challenge in time, its boot is proven. Returns whether it is proven.
+    /// Handles an answer. If it answers the open challenge in time, the sender's boot is proven. Returns whether this
+    /// is the case.
     pub(crate) fn prove(&mut self, arrival: &Arrival<'_>, nonce: &[u8; NONCE_LEN]) -> bool {
         let is_answered = |it: &OpenChallenge| it.nonce == *nonce && it.is_open(arrival.at);
         let Some(challenge) = self.challenge.filter(is_answered) else {
@@ -168,7 +173,7 @@ impl Peer {
         let highest = known.map_or(0, |proof| proof.window.highest());
         self.proof = Some(Proof {
             boot,
-            // The answer says nothing about the age of earlier messages.
+            // The answer does not prove the age of earlier messages, so they count as delivered.
             window: ReplayWindow::starting_at(counter.max(highest)),
             asked: challenge.created,
             time: arrival.trailer.time(),
@@ -180,8 +185,8 @@ impl Peer {
 }
 
 impl Proof {
-    /// Returns the amount of the age of a message. The sender signed the answer after this node made the nonce, so a
-    /// message is never older.
+    /// Returns the absolute value of the age of a message. The real age is never larger, because the sender signed its
+    /// answer after this node had created the nonce.
     fn age_ms(&self, arrival: &Arrival<'_>) -> u32 {
         let passed = wire_time(arrival.at.saturating_sub(self.asked));
         let passed_for_sender = arrival.trailer.time().wrapping_sub(self.time);
@@ -218,7 +223,8 @@ impl<A: Copy + Ord> Peers<A> {
     }
 
     /// Returns the entry of a sender, and makes it if necessary. In a full table, the new entry replaces the oldest
-    /// unproven entry. If all are proven, it replaces the entry of the sender that was silent for the longest time.
+    /// unproven entry. If all entries are proven, it replaces the entry of the sender that was silent for the longest
+    /// time.
     pub(crate) fn entry(&mut self, now: Duration, address: A) -> &mut Peer {
         let at = self.find(address).unwrap_or_else(|at| {
             let at = if self.entries.len() < self.max {

@@ -1,9 +1,9 @@
-//! The window that finds messages which were already delivered.
+//! The window of counters. It detects messages that were already delivered.
 
-/// Number of counters below the highest one that may still arrive.
+/// Number of counters in the window. A message with an older counter counts as delivered.
 const WINDOW_LEN: u64 = u128::BITS as u64;
 
-/// The highest counter of a boot, and the counters just below that were delivered.
+/// The highest delivered counter of a boot, and the delivered counters among those just below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReplayWindow {
     highest: u64,
@@ -62,7 +62,7 @@ mod tests {
 
     use super::{ReplayWindow, WINDOW_LEN};
 
-    /// Counters near each other, with a few large steps.
+    /// Returns counters that are near each other, with a few large steps.
     fn counters() -> impl Strategy<Value = Vec<u64>> {
         let base = prop_oneof![Just(0), Just(1 << 40), Just(u64::MAX - 2000)];
         let step = prop_oneof![9 => 0..300_u64, 1 => 0..2000_u64];

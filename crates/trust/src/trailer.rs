@@ -23,8 +23,8 @@ pub const TRAILER_LEN: usize = size_of::<Trailer>();
 /// Length of the random number in a challenge, in bytes.
 pub const NONCE_LEN: usize = 16;
 const MARK: [u8; 3] = *b"RKT";
-/// Length of the fields that the MAC does not cover. The mark tells a trailer from padding. The kind and the key id
-/// choose the key, so a MAC with other values is wrong.
+/// Length of the fields that the MAC does not cover. The mark only distinguishes a trailer from padding. The kind and
+/// the id select the key, so if an attacker changes them, the MAC is wrong.
 const UNCOVERED_LEN: usize = MARK.len() + 1 + size_of::<U32>() + MAC_LEN;
 
 /// The kind of a signed message.
@@ -32,7 +32,7 @@ const UNCOVERED_LEN: usize = MARK.len() + 1 + size_of::<U32>() + MAC_LEN;
 pub(crate) enum Kind {
     /// Message of the protocol.
     Message,
-    /// Question whether the sender of a message is alive.
+    /// Question to the sender of a message: whether it is alive.
     Challenge,
     /// Answer to a challenge.
     Answer,
@@ -54,7 +54,7 @@ impl Kind {
 }
 
 /// Returns the length of a datagram without its trailer, for a node without keys. Returns `None` for a challenge or an
-/// answer, because such a node must not take their random bytes for a message.
+/// answer, because the node must not take their random bytes for a message.
 pub fn len_without_trailer(datagram: &[u8]) -> Option<usize> {
     let Some((message, trailer)) = Trailer::split(datagram) else {
         return Some(datagram.len());

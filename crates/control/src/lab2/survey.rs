@@ -70,9 +70,9 @@ pub struct SurveyedMember {
     pub presence: String,
     /// The version of the member's ringd; `null` if unknown.
     pub version: Option<String>,
-    /// The member's report. The report is `null` if the member did not answer. There are three possible reasons: the
-    /// surveyor does not hear the member, the member's ringd does not support surveys, or the member was busy with
-    /// other surveys.
+    /// The member's report. The report is `null` if the member did not answer. There are three possible reasons. The
+    /// surveyor does not hear the member, the member's ringd does not support surveys, or the member answered other
+    /// surveys.
     pub report: Option<MemberReport>,
     /// The member's part of the measurement. The part is `null` if the survey was no measurement, or if the member's
     /// results did not arrive.

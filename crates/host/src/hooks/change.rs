@@ -23,9 +23,9 @@ pub struct Head {
     pub time_ms: u64,
     /// Name of the event: one of the names in [`event`], or a name that occurs only in one system.
     pub event: &'static str,
-    /// Name of the state before the change; `None` if the daemon did not run.
+    /// Name of the state before the change. `None` if the daemon was not running before.
     pub from: Option<&'static str>,
-    /// Name of the state after the change; `None` if the daemon no longer runs.
+    /// Name of the state after the change. `None` if the daemon is ending.
     pub state: Option<&'static str>,
     /// Number of earlier changes that were merged into this change.
     pub merged: u64,
@@ -45,16 +45,16 @@ impl Head {
     }
 }
 
-/// A change, and the state after the change. The type is small, because there may be a change at each hop.
+/// A change, and the state after the change. A change should be small, because there may be one per hop.
 pub trait Change: Copy + Debug + Send + 'static {
     /// Returns the part of the change that is the same in every system.
     fn head(&self) -> Head;
 
-    /// Merges this change with an earlier change.
+    /// Merges this change with an earlier change. The result describes both changes.
     fn after(self, earlier: Self) -> Self;
 
-    /// Returns the part of the change that is specific to the system, as environment variables. If a value is unknown,
-    /// its variable is empty.
+    /// Returns the part of the change that only this system has, as environment variables. If a value is unknown, its
+    /// variable is empty.
     fn system_variables(&self) -> impl IntoIterator<Item = (&'static str, String)>;
 
     /// Returns the change as environment variables.
@@ -66,7 +66,7 @@ pub trait Change: Copy + Debug + Send + 'static {
     }
 }
 
-/// A history of events by their numbers.
+/// A history of events. Each event has a number.
 pub trait Changes {
     /// The type of the changes that hooks get.
     type Change: Change;
@@ -74,11 +74,12 @@ pub trait Changes {
     /// Returns the number of the latest event.
     fn latest(&self) -> u64;
 
-    /// Returns the change of an event; `None` if the history no longer stores the event, or if hooks do not get this
-    /// kind of event.
+    /// Returns the change of an event; `None` if the history no longer contains the event, or if hooks do not get
+    /// events of this kind.
     fn change(&self, number: u64) -> Option<Self::Change>;
 
-    /// Returns all changes from the event with this number on, merged by [`Change::after`].
+    /// Merges the changes of the event with this number and of all later events, by [`Change::after`]. Returns the
+    /// result.
     fn merged_change_since(&self, number: u64) -> Option<Self::Change>;
 
     /// Returns the change that reports the daemon's start.

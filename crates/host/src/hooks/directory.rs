@@ -26,7 +26,7 @@ const SKIPPED_SUFFIXES: [&str; 13] = [
     ".swp",
     ".tmp",
 ];
-/// Parts of the names of files that package managers leave. Any suffix may follow such a part.
+/// Package managers leave files whose names contain one of these parts. Any text may follow the part.
 const SKIPPED_INFIXES: [&str; 2] = [".dpkg-", ".ucf-"];
 
 const NOT_EXECUTABLE: &str = "is skipped: it is not executable; make it executable with chmod +x";
@@ -36,12 +36,12 @@ const NOT_EXECUTABLE: &str = "is skipped: it is not executable; make it executab
 pub(super) struct HookFiles {
     /// Hooks, ordered by the bytes of their names.
     pub(super) hooks: Vec<PathBuf>,
-    /// Skipped files that an operator may have meant as hooks, with the reason for skipping each file.
+    /// Skipped files that an operator may have intended as hooks. Each file has the reason why it was skipped.
     pub(super) problems: Vec<(PathBuf, String)>,
 }
 
-/// Searches a directory for hooks. A missing directory counts as a directory without hooks. Hooks of a directory that
-/// other users may change are skipped.
+/// Searches a directory for hooks. A missing directory counts as a directory without hooks. If other users can change
+/// the directory, skips all hooks in it.
 pub(super) fn find_hooks(directory: &Path) -> HookFiles {
     let mut found = HookFiles::default();
     let entries = match fs::read_dir(directory) {
@@ -114,7 +114,7 @@ mod tests {
 
     use super::{HookFiles, find_hooks};
 
-    /// Makes a directory that other users cannot change, whatever the file mode mask is.
+    /// Makes a directory that other users cannot change. The file mode mask has no influence.
     fn private_directory() -> TempDir {
         let own = fs::Permissions::from_mode(0o700);
         Builder::new().permissions(own).tempdir().unwrap()

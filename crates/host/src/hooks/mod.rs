@@ -22,12 +22,12 @@ use runner::Runner;
 
 use crate::program::Launcher;
 
-/// Maximum delay of new events while no hook exists.
+/// Maximum time for which the loop postpones events while no hook exists.
 const POSTPONE_MAX: Duration = Duration::from_secs(1);
-/// At this number of new events, the loop stops postponing events, because the history stores only a few more.
+/// If this number of events is postponed, the loop passes them on. The history stores only a limited number of events.
 const POSTPONED_EVENTS_MAX: u64 = 256;
-/// Maximum number of changes that hooks get as separate changes. If there are more changes, they are merged into one
-/// change.
+/// Maximum number of changes that the loop passes to hooks separately. If there are more changes, the loop merges all
+/// of them into one.
 const SINGLE_CHANGES_MAX: u64 = 64;
 
 /// The settings of all hooks.
@@ -37,8 +37,8 @@ pub struct Settings {
     pub environment: Vec<(&'static str, String)>,
     /// Maximum run time of one hook.
     pub timeout: Duration,
-    /// Text of a warning that hooks will run all the time, with the reason. The daemon logs the warning when the first
-    /// hook appears.
+    /// Warning that hooks will run all the time, with the reason. The daemon logs this warning when the first hook
+    /// appears.
     pub constant_changes: Option<String>,
     /// Whether the launcher must read the configuration file again before the next hook.
     pub reloads: bool,
@@ -49,7 +49,7 @@ pub struct Settings {
 pub struct Hooks<C: Change> {
     worker: Worker<Queue<C>>,
     settings: Arc<Mutex<Settings>>,
-    /// Number of the next event to pass on.
+    /// Number of the next event that must be passed to hooks.
     next: u64,
     /// Time at which hooks get the postponed events.
     postponed_until: Option<Instant>,
@@ -82,7 +82,7 @@ impl<C: Change> Hooks<C> {
         Ok(hooks)
     }
 
-    /// Changes the settings of all hooks that start from now on.
+    /// Changes the settings of hooks. Hooks that are running keep the old settings.
     pub fn change_settings(&self, change: impl FnOnce(&mut Settings)) {
         change(&mut self.settings.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -127,8 +127,8 @@ impl<C: Change> Hooks<C> {
             .min()
     }
 
-    /// Passes all remaining events and the daemon's end to hooks, and waits a bounded time for the hooks. Ends the
-    /// hooks as soon as `is_over` returns `true`.
+    /// Passes all remaining events to hooks, and reports the end of the daemon. Then waits a bounded time until the
+    /// hooks have ended. If `is_over` returns `true` before, ends the hooks.
     pub fn finish(
         &mut self,
         now: Now,
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// A history that contains this number of events. Hooks get no event of this history.
+    /// A history with this number of events. Hooks get none of these events.
     struct SilentHistory(u64);
 
     impl Changes for SilentHistory {

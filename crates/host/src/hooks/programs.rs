@@ -1,4 +1,4 @@
-//! The hooks, for the launcher.
+//! The programs of the launcher: the hooks that the options name.
 
 use std::ffi::OsString;
 use std::io;
@@ -41,7 +41,7 @@ struct HookPrograms<R> {
     hooks: Vec<Hook>,
 }
 
-/// Starts the process that starts hooks. The daemon must have a single thread. The process calls `reload` when the
+/// Starts the process that starts hooks. The daemon must have a single thread. The process calls `reload` after the
 /// daemon has read its configuration file again. If `reload` returns `None`, the hooks stay the same.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use ring_runtime::worker::Inbox;
 
 use super::Change;
 
-/// Maximum number of waiting changes. For slow hooks, the current state is more useful than past states.
+/// Maximum number of waiting changes. If hooks are slow, the current state is more useful for them than past states.
 pub const WAITING_CHANGES_MAX: usize = 16;
 
 /// The waiting changes, in order.

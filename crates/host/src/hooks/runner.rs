@@ -20,10 +20,10 @@ use crate::observe::RateLimit;
 use crate::observe::events;
 use crate::program::{self, End, Launch, Launcher, RunOptions};
 
-/// Interval at which the runner searches for hooks while no hook exists. The runner drops events that happen while no
-/// hook exists.
+/// Interval at which the runner searches for hooks while no hook exists. While no hook exists, the runner drops all
+/// events.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Rate limit of the lines that hooks print, and of the lines about hooks.
+/// Rate limit for log lines: the lines that hooks print, and the lines about hooks.
 const LINES_LIMIT: RateLimit = RateLimit::new(100, Duration::from_millis(100));
 
 /// The subject of a problem that concerns all hooks.
@@ -83,7 +83,7 @@ impl<'a, C: Change> Runner<'a, C> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the names of the hooks, by their indexes in the launcher.
+    /// Returns the names of the hooks. The index of a name is the index of the hook in the launcher.
     fn find_hooks(&mut self) -> Vec<String> {
         let reloads = std::mem::take(&mut self.settings().reloads);
         let found = match self.launcher.find(reloads) {

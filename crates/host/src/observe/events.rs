@@ -1,6 +1,6 @@
-//! The log events that every daemon can log, and the form of such a table. Each system has a table of its log events.
-//! The test `catalog` generates `docs/reference/log-events.md` from the tables, and compares them with the code that
-//! logs.
+//! The log events that every daemon can log, and the type for tables of log events. Each system has a table of its log
+//! events. The test `catalog` generates `docs/reference/log-events.md` from the tables, and compares them with the code
+//! that logs.
 
 use tracing::Level;
 

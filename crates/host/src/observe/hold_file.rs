@@ -1,4 +1,5 @@
-//! The files of holds, on machines without systemd's journal. The two generations of each file have a bounded size.
+//! The files of holds, on machines without systemd's journal. Each file has two generations, a newer one and an older
+//! one. Each generation has a bounded size.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -15,7 +16,7 @@ use crate::observe::events;
 /// Maximum size of each generation in bytes. A hold has about 500 bytes.
 const GENERATION_LEN_MAX: u64 = 1 << 20;
 
-/// The newer generation of the file. Each write is one line, on the thread of the history.
+/// The newer generation of the file. The thread of the history writes one line at a time.
 struct HoldFile {
     path: PathBuf,
     /// The open file and its length; `None` before the first line and after an error.
@@ -30,7 +31,7 @@ impl HoldFile {
     fn append(&mut self, line: &[u8]) -> io::Result<()> {
         let len = line.len() as u64;
         let mut current = self.open.take();
-        // An operator may remove the file.
+        // An operator may have removed the file.
         current =
             current.filter(|(file, _)| private_files::is_at(file, &self.path).is_ok_and(|it| it));
         let (mut file, mut old_len) = match current {
@@ -58,7 +59,8 @@ impl HoldFile {
         }
     }
 
-    /// Opens the file, and returns its length. A crash may have torn the last line, so this function ends that line.
+    /// Opens the file, and returns its length. A crash may have left the last line incomplete, so this function ends
+    /// this line.
     fn open_at_end(&self) -> io::Result<(File, u64)> {
         let mut file = private_files::open(&self.path)?;
         let len = file.seek(SeekFrom::End(0))?;
@@ -76,8 +78,8 @@ impl HoldFile {
     }
 }
 
-/// Both files of holds. Holds of other machines have their own file, so that a busy ring does not push out the holds of
-/// this machine.
+/// Both files of holds. Holds of other machines are in a separate file, so that a busy ring does not displace the holds
+/// of this machine.
 pub(super) struct HoldFiles {
     own: HoldFile,
     of_members: HoldFile,
@@ -90,7 +92,7 @@ impl HoldFiles {
     }
 }
 
-/// The field of a line that selects the file.
+/// The field of a line that decides in which file the line is stored.
 #[derive(Deserialize)]
 struct LineEvent<'a> {
     event: &'a str,
@@ -103,7 +105,7 @@ impl Write for HoldFiles {
         if !is_of_member {
             self.own.append_or_warn(line);
         }
-        // A start ends the holds in both files.
+        // A start of the daemon ends the holds in both files, so both files get this line.
         if is_of_member || event == STARTED {
             self.of_members.append_or_warn(line);
         }

@@ -39,7 +39,7 @@ impl<S: Subscriber> Layer<S> for HoldLayer {
             .insert("time_ms".to_owned(), time_ms.unwrap_or(u64::MAX).into());
         event.record(&mut fields);
         let line = format!("{}\n", Value::Object(fields.0));
-        // The queue never fails: without room, it drops the line.
+        // A write to the queue never fails: if the queue is full, it drops the line.
         let _ = self.0.clone().write_all(line.as_bytes());
     }
 }
@@ -55,7 +55,7 @@ impl Visit for Selection {
     fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
 }
 
-/// The fields of an event without its sentence, which repeats them.
+/// The fields of an event, without the sentence. The sentence contains no other facts.
 struct Fields(Map<String, Value>);
 
 impl Fields {

@@ -119,7 +119,8 @@ impl Visit for JournalEntry<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         let written = self.field(field.name(), format_args!("{value}"));
         self.written = self.written.and(written);
-        // The catalog explains warnings. An event of another system may have the same name, and be routine.
+        // The catalog of the journal explains warnings. In another system, an event with the same name may be routine,
+        // so it gets no id.
         let has_id = self.is_warning || HOLD_EVENTS.contains(&value);
         if let ("event", true, Some(id)) = (field.name(), has_id, message_id(value)) {
             let written = writeln!(self.writer, "MESSAGE_ID={id}");

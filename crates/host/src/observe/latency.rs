@@ -6,8 +6,8 @@ use histogram::{Config, Histogram};
 use ring_control::Percentiles;
 use ring_proto::time::nanos;
 
-/// The configuration of the histogram. Values are exact to a thousandth, up to 2^36 ns (68 s). The bounds are fixed, so
-/// the histogram never grows. The histogram uses memory only for values that occur: two pages per power of two.
+/// The configuration of the histogram. Values up to 2^36 ns (68 s) are exact to a thousandth. The bounds are fixed, so
+/// the histogram never grows. Memory is used only for values that occur: two pages per power of two.
 const HISTOGRAM_CONFIG: Config = match Config::new(10, 36) {
     Ok(config) => config,
     Err(_) => panic!("the bounds are valid"),

@@ -42,8 +42,8 @@ impl fmt::Display for HiddenLines {
     }
 }
 
-/// Prints a [`Line`] through `tracing`. The variables become the keys of the line. The text ends with the number of
-/// hidden lines. The code is a macro, because `tracing` needs the names of the keys at compile time.
+/// Prints a [`Line`] through `tracing`. The given variables become the keys of the line. The number of hidden lines
+/// follows at the end of the text. This is a macro, because `tracing` needs the names of the keys at compile time.
 #[macro_export]
 macro_rules! print_line {
     (@ $level:ident, $line:expr, $hidden:expr, $($key:ident),+) => {

@@ -1,5 +1,5 @@
-//! Observers of events: log lines and counters. Observers see every event and cannot change anything. While the token
-//! moves without problems, observers allocate no memory. Start with `subscriber.rs`.
+//! Observers of events: log lines and counters. An observer gets every event, but cannot change anything. While the
+//! token moves without problems, observers allocate no memory. Start with `subscriber.rs`.
 
 pub mod events;
 mod hold_file;

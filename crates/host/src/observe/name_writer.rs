@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-/// The field that people read in a journal entry.
+/// The beginning of the field of a journal entry that contains the text for people.
 const MESSAGE_FIELD: &str = "MESSAGE=";
 
 /// A writer that adds names to the text of each line.
 pub(super) struct NameWriter<W, F> {
     output: W,
     add_names: F,
-    /// Whether a line is a journal entry. People read only one field of an entry.
+    /// Whether the output consists of journal entries. In an entry, only the field with the text for people gets names.
     is_entry: bool,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-/// A rate limit that allows a burst of lines and then one line per period. The limit counts the refused lines.
+/// A rate limit that allows a burst of lines and then one line per period. It also counts the refused lines.
 #[derive(Debug)]
 pub struct RateLimit {
     burst: u32,
@@ -37,13 +37,13 @@ impl RateLimit {
         true
     }
 
-    /// Takes back the permission for a line. The line was allowed, but not printed. The line counts as refused.
+    /// Counts the last allowed line as refused, because it was not printed.
     pub fn refuse(&mut self) {
         self.available += 1;
         self.refused += 1;
     }
 
-    /// Adds the permissions that are due. Returns whether a whole burst is allowed again.
+    /// Adds the permissions that are due. Returns whether a whole burst is allowed after this call.
     pub fn refill(&mut self, now: Instant) -> bool {
         self.top_up(now);
         self.available == self.burst

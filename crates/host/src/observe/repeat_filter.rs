@@ -1,4 +1,4 @@
-//! Limits repeated log lines. One limiter handles the lines of all systems.
+//! Limits repeated log lines. The same filter handles the lines of all systems.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -17,17 +17,17 @@ use tracing_subscriber::layer::Context;
 use super::{HiddenLines, RateLimit};
 
 const KIND_LIMIT: RateLimit = RateLimit::new(20, Duration::from_secs(60));
-/// The limit for lines of all kinds together. Two such limits exist: one limit for warnings, and one limit for lines of
-/// lower levels. Errors have no limit.
+/// The limit for the lines of all kinds together. Warnings have one such limit, and lines of lower levels have another.
+/// Errors have no limit.
 const TOTAL_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(50));
-/// Maximum number of kinds that the filter distinguishes. Kinds contain names of machines, and any sender can invent
-/// such names.
+/// Maximum number of kinds that the filter distinguishes. A maximum is necessary, because kinds contain names of
+/// machines, which any sender can invent.
 const KINDS_MAX: usize = 1_000;
 /// The fields that distinguish the kinds of lines from one call site.
 const KIND_FIELDS: [&str; 8] = [
     "event", "from", "to", "mac", "node", "server", "job", "grade",
 ];
-/// Events that this filter does not limit, because they have their own limit or were requested.
+/// Events that this filter does not limit. They have a separate limit, or a user requested them.
 const UNLIMITED_EVENTS: [&str; 13] = [
     "command_output",
     "hook_output",
@@ -45,11 +45,11 @@ const UNLIMITED_EVENTS: [&str; 13] = [
 ];
 
 thread_local! {
-    /// Number of hidden lines of one kind. The kind is the kind of the line that this thread is logging.
+    /// For the line that this thread is logging: the number of hidden lines of the same kind.
     static HIDDEN_LINES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Returns the number of hidden lines of the same kind before the line that this thread is logging.
+/// For the line that this thread is logging, returns the number of hidden lines of the same kind before this line.
 pub(super) fn hidden_lines() -> HiddenLines {
     HiddenLines(HIDDEN_LINES.get())
 }
@@ -62,7 +62,7 @@ pub(super) struct RepeatFilter {
 }
 
 impl RepeatFilter {
-    /// Makes a limiter before its first line.
+    /// Creates a filter that has not seen any line.
     pub(super) fn new() -> Self {
         Self {
             began: std::time::Instant::now(),
@@ -121,7 +121,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 struct Hashes {
     kind: u64,
-    /// Key that the filter uses if the number of kinds has reached the maximum.
+    /// Key that the filter uses after the number of kinds has reached the maximum.
     hash_without_names: u64,
 }
 
@@ -208,7 +208,7 @@ mod tests {
 
     use super::{Hashes, KINDS_MAX, Limits};
 
-    /// Makes the hashes of a kind. The call site of this kind logs no other kinds.
+    /// Makes the hashes of a kind that has a separate call site.
     fn kind(kind: u64) -> Hashes {
         let hash_without_names = kind;
         Hashes {
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn the_number_of_kinds_is_bounded_and_quiet_kinds_are_dropped() {
         let mut limits = Limits::new();
-        // Kinds beyond the maximum share the entry of their call site.
+        // Kinds beyond the maximum have the same entry as the other kinds of their call site.
         let named = |it| Hashes {
             kind: it,
             hash_without_names: u64::MAX - it % 2,

@@ -40,7 +40,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Style {
     /// Whether each line is a JSON object instead of a sentence.
     pub json: bool,
-    /// Receiver of the lines.
+    /// Receiver of the log lines.
     pub target: LogTarget,
 }
 
@@ -69,7 +69,7 @@ pub enum LogTarget {
     /// systemd's journal, through standard output. The journal adds the time. Each line begins with a priority, as in
     /// sd-daemon(3).
     Journal,
-    /// systemd's journal, through the journal's socket. The socket also takes the fields of a line.
+    /// systemd's journal, through the journal's socket. So the journal also gets the fields of a line.
     Entries,
 }
 
@@ -100,7 +100,7 @@ pub struct LogSettings {
     pub verbose: bool,
     /// Name of the node, for the journal and the files of holds.
     pub node: NodeName,
-    /// Directory of the files of holds. If the journal gets the fields of all lines, the files stay unused.
+    /// Directory of the files of holds. The files are not used if the journal gets the fields of all lines.
     pub hold_dir: Option<PathBuf>,
 }
 
@@ -110,15 +110,15 @@ pub struct LogSettings {
 pub struct LogOutput {
     guards: Vec<WorkerGuard>,
     lost: ErrorCounter,
-    /// The counter of the files of holds; `None` if they are unused.
+    /// Counter of the lines that are missing in the files of holds. `None` if the files are not used.
     lost_holds: Option<ErrorCounter>,
     verbosity: Verbosity,
 }
 
 impl LogOutput {
     /// Sends all log lines of the process to standard output. The format depends on the receiver, for example a
-    /// terminal. If standard output leads to the journal, sends the lines to the journal's socket instead. `add_names`
-    /// adds names of machines to texts, and runs on the log's thread.
+    /// terminal. If standard output leads to the journal, sends the lines to the journal's socket instead. The thread
+    /// of the log calls `add_names` to add the names of machines to texts.
     ///
     /// # Errors
     /// Fails if the log was already started.
@@ -170,7 +170,7 @@ impl LogOutput {
         })
     }
 
-    /// Includes debug lines from now on, or omits them.
+    /// Sets whether later debug lines are logged.
     pub fn set_verbose(&self, verbose: bool) {
         self.verbosity.0.store(verbose, Ordering::Relaxed);
     }
@@ -180,7 +180,7 @@ impl LogOutput {
         self.lost.dropped_lines()
     }
 
-    /// Returns the number of lines that the files of holds lack because the disk was too slow.
+    /// Returns the number of lines that are missing in the files of holds, because the disk was too slow.
     pub fn lost_holds(&self) -> usize {
         let lost = self.lost_holds.as_ref();
         lost.map_or(0, ErrorCounter::dropped_lines)
@@ -191,7 +191,8 @@ impl Drop for LogOutput {
     fn drop(&mut self) {
         let guards = std::mem::take(&mut self.guards);
         let (done, finished) = mpsc::channel();
-        // The guards may wait for a stalled output or write to it. But the process must be able to end.
+        // Drop the guards in a separate thread: they may wait for a stalled output, but the process must be able to
+        // end.
         thread::spawn(move || {
             drop(guards);
             // After the timeout, the channel has no receiver.
@@ -259,7 +260,7 @@ where
     }
 }
 
-/// Omits debug lines, unless they are included, and repeated lines.
+/// Omits repeated lines. Omits debug lines too, unless `verbosity` includes them.
 fn filter<S>(lines: S, verbosity: Verbosity) -> impl Subscriber + Send + Sync
 where
     S: Subscriber + Send + Sync + for<'a> LookupSpan<'a>,
@@ -313,7 +314,7 @@ where
     }
 }
 
-/// Writes only the sentence of a line. The other fields have the same contents for programs.
+/// Writes only the sentence of a line. The other fields contain the same facts for programs.
 fn write_message_only(
     writer: &mut Writer<'_>,
     field: &Field,

@@ -40,10 +40,10 @@ const FIRST_OUTPUT_KEY: u64 = 3;
 pub struct RunOptions<'a> {
     /// All bytes of the standard input. `None` stands for `/dev/null`.
     pub input: Option<&'a [u8]>,
-    /// Maximum number of bytes of standard output to capture. If the maximum is `None`, lines of standard output are
-    /// handled like lines of standard error.
+    /// Maximum number of bytes of standard output to capture. If `None`, standard output is not captured, and its lines
+    /// are handled like those of standard error.
     pub capture: Option<usize>,
-    /// Time limit of the program: at this time, it is ended.
+    /// Time limit of the program. If the program still runs at this time, [`run`] ends it.
     pub until: Instant,
     /// Bell that rings if the program must end before `until`.
     pub bell: &'a WakeUp,
@@ -61,13 +61,13 @@ pub struct Outcome {
 /// The way in which a program ended.
 #[derive(Debug)]
 pub enum End {
-    /// The program ended by itself, together with all processes that it started in its process group.
+    /// The program ended by itself, and no process of its process group was left.
     Exit(ExitStatus),
     /// The program ended by itself, but this module had to end other processes of its process group.
     LeftBehind(ExitStatus),
     /// The program was ended at its deadline.
     Late,
-    /// The program was ended early or was not started, because it was cancelled or because the daemon ends.
+    /// The program was cancelled, or the daemon ends. So the program was ended early, or was not started.
     Cancelled,
     /// SIGKILL was sent to the program, but the program still exists.
     Stuck,
@@ -76,7 +76,7 @@ pub enum End {
 /// Runs a program until it ends or must end. Calls `say` for each line of output that is not captured.
 ///
 /// # Errors
-/// Fails if the program cannot be started, or if the launcher ends, which ends the program.
+/// Fails if the program cannot be started, or if the launcher ends. If the launcher ends, the program ends too.
 pub fn run(
     launcher: &mut Launcher,
     launch: Launch,
@@ -103,7 +103,7 @@ pub fn run(
     })
 }
 
-/// Returns the reason why a program is ended early.
+/// Returns the [`End`] of a program that must be ended now.
 fn early_end(options: &RunOptions<'_>, now: Instant) -> End {
     if now < options.until {
         End::Cancelled
@@ -147,8 +147,8 @@ impl OutputPipe {
         }
     }
 
-    /// Reads the output that is available when the program has ended. Processes outside the group may keep the stream
-    /// open and continue to write.
+    /// Reads the output that is available when the program has ended. Does not wait for the end of the stream, because
+    /// processes outside the group may keep it open.
     fn read_rest(&mut self, say: &mut dyn FnMut(&str)) {
         match &mut self.sink {
             Sink::Lines(lines) => {
@@ -196,7 +196,7 @@ impl InputPipe<'_> {
 #[derive(Debug)]
 struct Process<'a> {
     launcher: &'a mut Launcher,
-    /// Descriptor that becomes readable at the end of the program. The descriptor stays open for the poller.
+    /// Descriptor that becomes readable at the end of the program. It must stay open, because the poller waits for it.
     _exit: OwnedFd,
     poller: Poller,
     input: Option<InputPipe<'a>>,
@@ -279,7 +279,7 @@ impl<'a> Process<'a> {
                     SentSignal::Terminated(now)
                 }
                 SentSignal::Terminated(_) => {
-                    // A process that the launcher may not kill counts as stuck.
+                    // If the launcher has no permission to kill a process, the program counts as stuck.
                     self.launcher.kill();
                     SentSignal::Killed(now)
                 }
@@ -306,7 +306,7 @@ impl<'a> Process<'a> {
             match ready.key {
                 BELL_KEY => bell.silence(),
                 EXIT_KEY => ended = true,
-                // After all bytes are written, closing the pipe also removes it from the poller.
+                // After the last byte, close the pipe. This also removes it from the poller.
                 INPUT_KEY => {
                     let has_more = self.input.as_mut().is_some_and(InputPipe::write);
                     self.input.take_if(|_| !has_more);
@@ -331,7 +331,7 @@ impl<'a> Process<'a> {
     }
 }
 
-/// Makes a pipe's end never wait.
+/// Makes reads and writes of a pipe's end return without waiting.
 fn unblocked(pipe: OwnedFd) -> io::Result<fs::File> {
     fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     Ok(pipe.into())
@@ -350,7 +350,7 @@ fn end_process_group(launcher: &mut Launcher, bell: &WakeUp) -> bool {
         }
         thread::sleep(POLL_INTERVAL);
     }
-    // A process that the launcher may not kill continues to run.
+    // If the launcher has no permission to kill a process, the process continues to run.
     launcher.kill();
     let killed = Instant::now();
     while killed.elapsed() < EXIT_GRACE && !launcher.check_empty() {

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 
 /// Maximum length of a line, in bytes. The rest of a longer line is dropped.
 const LINE_LEN_MAX: usize = 1000;
-/// Maximum number of bytes that are read from one stream before the next stream gets its turn.
+/// Maximum number of bytes that are read from one stream before the next stream is read.
 pub(super) const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Whether a stream may have more output.
@@ -17,7 +17,7 @@ pub(super) enum StreamState {
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     line: Vec<u8>,
-    /// Whether the end of the line was dropped.
+    /// Whether the line was too long, so that its end was dropped.
     is_cut: bool,
 }
 

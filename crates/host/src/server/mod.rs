@@ -1,11 +1,12 @@
-//! The server of the control socket and of the monitor socket. Clients can neither delay the loop nor use unlimited
-//! memory.
+//! The server of the control socket and of the monitor socket. Clients cannot delay the loop for long, and cannot use
+//! unlimited memory.
 //!
-//! Clients of the monitor socket may only read. The kernel decides who may use which socket. Each socket has its
-//! own limit of clients, so monitors cannot keep out programs that use locks.
+//! Clients of the monitor socket may only read. The permissions of the socket files decide which users may connect to
+//! which socket. Each socket has its own limit of clients, so monitors cannot keep out programs that use locks.
 //!
-//! The server's descriptors have a separate poller. For the loop, this poller is a single descriptor. If clients have
-//! used up their share of the time, the loop stops waiting for the poller. Start with [`Server::serve`].
+//! The server has a separate poller for its descriptors. The loop waits for this poller as for a single descriptor. If
+//! clients have used up their share of the time, the loop does not wait for the poller for a while. Start with
+//! [`Server::serve`].
 
 mod socket;
 #[cfg(test)]
@@ -35,15 +36,14 @@ use socket::Socket;
 
 /// Maximum number of clients that the server accepts in one round.
 const ACCEPTS_PER_ROUND: usize = 16;
-/// Length of the server's pause if the system has no descriptor for a client. The server accepts clients again after
-/// the pause.
+/// If no descriptor is available for a new client, the server accepts no clients for this time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Interval of the warnings about missing descriptors.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 /// The keys of the listeners. A client's key is its slot.
 const CONTROL_KEY: u64 = u64::MAX;
 const MONITOR_KEY: u64 = u64::MAX - 1;
-/// The factor in a client's id. The id is the client's slot, plus this factor times the number of earlier clients.
+/// The id of a client is its slot, plus this number times the number of earlier clients.
 const SLOTS_MAX: u64 = 1 << 16;
 
 /// Maximum numbers of clients. The server sends an error to each further client, and closes that client's connection.
@@ -60,7 +60,7 @@ pub(crate) struct ClientLimits {
 pub struct Server {
     program: Program,
     sockets: [Socket; 2],
-    /// Answer to a request for which the client's socket gives no right.
+    /// Answer to a request that clients of the monitor socket may not send.
     no_right: Rc<[u8]>,
     poller: Poller,
     clients: Vec<Option<(ClientId, Connection)>>,
@@ -69,8 +69,8 @@ pub struct Server {
     clients_total: u64,
     /// Disconnected clients that were not yet reported to the system.
     gone: Vec<ClientId>,
-    /// A lower bound of all clients' deadlines. Most requests move a deadline to a later time. So the server searches
-    /// all clients for the earliest deadline only when this time has come.
+    /// A lower bound for the deadlines of all clients. Most requests move a deadline to a later time. So the server
+    /// looks for the earliest deadline only when this time has come.
     expiry: Option<Instant>,
     budget: WorkBudget,
 }
@@ -111,22 +111,22 @@ impl Server {
         })
     }
 
-    /// Returns the poller. The poller is readable when there is work. The loop must not do the work before the time
-    /// that [`resume`](Self::resume) returns.
+    /// Returns the poller. The poller is readable when clients have work for the server. The loop must not wait for the
+    /// poller before the time that [`resume`](Self::resume) returns.
     #[must_use]
     pub const fn poller(&self) -> &Poller {
         &self.poller
     }
 
-    /// Checks that clients can find the sockets. Makes a removed or replaced socket again. Connected clients stay
-    /// connected.
+    /// Checks that clients can find the sockets. If the file of a socket was removed or replaced, makes the socket
+    /// again. Connected clients stay connected.
     pub fn check_sockets(&mut self) {
         for socket in &mut self.sockets {
             socket.check(&self.poller);
         }
     }
 
-    /// Returns the time at which the server may serve clients again; `None` if it may serve them at any time.
+    /// Returns the time at which the server may serve clients again. Returns `None` if it may serve them now.
     pub fn resume(&self) -> Option<Instant> {
         self.budget.resume()
     }
@@ -139,13 +139,13 @@ impl Server {
             .or_else(|| accepts_at.chain(self.expiry).min())
     }
 
-    /// Does a limited step for each client that is ready. Does nothing if the clients have used up their share of the
-    /// time. `ready` tells whether the poller is readable.
+    /// Does a limited amount of work for each client that is ready. Does nothing if the clients have used up their
+    /// share of the time. `ready` states whether the poller is readable.
     ///
-    /// `answer` gets a request with its descriptors, takes the descriptors that it keeps, and returns the reply.
-    /// `answer` returns `None` if the reply follows later through [`send`](Self::send). All clients that ask for the
-    /// status in one round get the same reply. This function measures the cost of the round with `clock`. `now` is an
-    /// earlier reading of this clock.
+    /// `answer` gets a request with its descriptors. It takes the descriptors that it wants to keep, and returns the
+    /// reply. It returns `None` if the reply follows later through [`send`](Self::send). All clients that ask for the
+    /// status in one round get the same reply. `now` is a recent time of `clock`. With this clock, the function
+    /// measures the duration of the round.
     pub fn serve<O: SystemRequest>(
         &mut self,
         now: Instant,
@@ -216,7 +216,7 @@ impl Server {
         }
     }
 
-    /// Sets whether a client may be silent for any time.
+    /// Sets whether a client may be silent without a time limit.
     pub fn set_lasting(&mut self, now: Instant, client: ClientId, lasting: bool) {
         if let Some(client) = self.client_mut(client) {
             client.set_lasting(lasting, now);
@@ -247,7 +247,7 @@ impl Server {
         }
     }
 
-    /// Calls `act` for a client. After the call, registers the client with the poller, or closes the client's
+    /// Calls `act` for the client in a slot. Then makes the poller wait for the client's next event, or closes the
     /// connection.
     fn serve_slot(
         &mut self,
@@ -342,8 +342,8 @@ impl Server {
     }
 }
 
-/// Removes a client from the poller. The removal is necessary because the descriptor of the connection may stay open
-/// for a while.
+/// Removes a client from the poller. Closing the connection is not enough, because its descriptor may stay open for a
+/// while.
 fn forget(poller: &Poller, client: &Connection) {
     // The client was added to the poller, so this cannot fail.
     let _ = poller.remove(client.stream());
@@ -358,7 +358,7 @@ fn refuse(program: Program, mut stream: &UnixStream, clients_max: usize) {
     let reply = Reply::Error(format!(
         "{program} already serves {clients_max} clients; try again later"
     ));
-    // The connection is closed in any case.
+    // An error does not matter, because the connection is closed in any case.
     let _ = stream.write(&line(&reply));
 }
 

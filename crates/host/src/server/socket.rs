@@ -14,7 +14,7 @@ use super::super::endpoint::Endpoint;
 use super::super::last_failure::LastFailure;
 use crate::observe::events;
 
-/// A listening socket, and the right that it gives to its clients.
+/// A listening socket, and the right of clients that connect to it.
 #[derive(Debug)]
 pub(super) struct Socket {
     endpoint: Endpoint,
@@ -27,7 +27,7 @@ pub(super) struct Socket {
     group: Option<Gid>,
     /// The reason why the group may not use the socket. The reason is not logged yet.
     group_failure: Option<String>,
-    /// End of the pause in which the server accepts no clients of this socket; `None` if it accepts them now.
+    /// End of a pause in which the server accepts no clients of this socket. `None` without a pause.
     accepts_at: Option<Instant>,
     /// Last logged reason why the socket cannot be made again.
     missing: LastFailure,
@@ -47,9 +47,9 @@ impl Socket {
         })
     }
 
-    /// If the group of monitors exists, lets its members use the socket.
+    /// Makes the monitor socket. If the group of monitors exists, lets its members use the socket.
     pub(super) fn monitor(path: &Path, key: u64, clients_max: usize) -> Result<Self, Error> {
-        // The search for the group may take long, so only the start of the daemon searches.
+        // The search for the group may take long, so the daemon searches for it only at its start.
         let group = Group::from_name(MONITOR_GROUP).ok().flatten();
         let mut this = Self {
             right: Right::Read,
@@ -88,13 +88,14 @@ impl Socket {
             .map_err(Error::system("wait for clients"))
     }
 
-    /// Returns the end of the pause in which the server accepts no clients of this socket.
+    /// Returns the end of the pause in which the server accepts no clients of this socket. Returns `None` without a
+    /// pause.
     pub(super) const fn accepts_at(&self) -> Option<Instant> {
         self.accepts_at
     }
 
-    /// Accepts no clients of this socket before the time `until`. Without the pause, the listener would stay ready and
-    /// the loop would spin.
+    /// Accepts no clients of this socket before the time `until`. Otherwise, the listener would stay ready, and the
+    /// loop would never sleep.
     pub(super) fn pause(&mut self, poller: &Poller, until: Instant) {
         self.accepts_at = Some(until);
         self.update_interest(poller);
@@ -157,8 +158,8 @@ impl Socket {
         poller
             .add(endpoint.listener(), self.key, self.interest())
             .map_err(Error::system("wait for clients"))?;
-        // The listener was added before. An explicit removal is necessary, because other copies of the descriptor may
-        // be open.
+        // The listener was added before, so this cannot fail. The removal is necessary, because other processes may
+        // have copies of the descriptor.
         let _ = poller.remove(self.endpoint.listener());
         self.endpoint = endpoint;
         self.admit_group();

@@ -1,4 +1,4 @@
-//! Files with the keys of a node.
+//! Reads files with the keys of a node.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,17 @@ use ring_process::secret_file::{self, Owner, SecretFileError};
 use ring_trust::{ClientKeys, KeyId, Keyring, KeyringError};
 use thiserror::Error;
 
-/// The start of an option's value that names a credential of systemd.
+/// If the value of an option begins with this text, it names a credential of systemd.
 const CREDENTIAL: &str = "credential:";
 /// The variable with the directory of the credentials.
 const CREDENTIALS_DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
-/// The maximum length of a key file, in bytes. The maximum number of keys needs less than a quarter.
+/// The maximum length of a key file, in bytes. A file with the maximum number of keys needs less than a quarter of this
+/// length.
 const LEN_MAX: u64 = 4096;
 /// The maximum length of a file with the keys of clients, in bytes.
 const CLIENTS_LEN_MAX: u64 = 1 << 20;
 
-/// The user of the systemd units of a system.
+/// The user as which the systemd units of a system run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServiceUser {
     /// The name of the user.
@@ -26,7 +27,7 @@ pub struct ServiceUser {
     pub id: u32,
 }
 
-/// The place of a key file, as an option names it.
+/// The place of a key file, from the value of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
     /// The file at this path.
@@ -71,7 +72,7 @@ pub enum KeyFileError {
         /// The reason.
         why: KeyringError,
     },
-    /// The process has no credentials.
+    /// systemd gave this process no credentials.
     #[error(
         "cannot read the credential {name}: {CREDENTIALS_DIRECTORY} is not set; add LoadCredential={name}:FILE to the \
          unit, or give the path of a file instead of credential:{name}"
@@ -102,7 +103,7 @@ impl KeySource {
         self.parse(LEN_MAX, Keyring::parse)
     }
 
-    /// Reads the keys of clients. Their ids differ from those of the servers' keys.
+    /// Reads the keys of clients. A key of a client must not have the id of a key in `ring`.
     ///
     /// # Errors
     /// Fails with the errors of a key file.
@@ -122,8 +123,8 @@ impl KeySource {
         }
     }
 
-    /// Returns the directory of the file. If the path of the file leads to a symbolic link, also returns the directory
-    /// to which the link leads. The list is empty for a credential of a process without credentials.
+    /// Returns the directory of the file. If the file is a symbolic link, also returns the directory of the link's
+    /// target. The list is empty if the file is a credential and the process has no credentials.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         match self {
             Self::File(path) => [std::path::absolute(path), path.canonicalize()]
@@ -137,8 +138,8 @@ impl KeySource {
         }
     }
 
-    /// Checks the file for a daemon of another user. Returns a note if the daemons of the systemd units, whose user is
-    /// `service`, cannot use the file.
+    /// Checks whether a daemon can use the file. The daemon may run as another user than this process. The daemons of
+    /// the systemd units run as the user `service`. If they cannot use the file, returns a note.
     ///
     /// # Errors
     /// Fails if no daemon can use the file.

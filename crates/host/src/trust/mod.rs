@@ -32,7 +32,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Logs the ids of the keys, if the node has keys or had keys before.
+    /// Logs the ids of the keys. Logs nothing if the node has no keys and had none before.
     pub fn log(&self, had_keys: bool) {
         match &self.keys {
             Some(keys) => {
@@ -61,7 +61,7 @@ impl Trust {
     /// Gives these keys to a link, and logs them. `new_signer` makes a signer for a link that had no keys.
     ///
     /// # Errors
-    /// Fails if the kernel has no random source. Then the link keeps its keys.
+    /// Fails if the kernel has no random source. In this case, the link keeps its old keys.
     pub fn apply<L, D: Addressing>(
         &self,
         link: &mut Authenticated<L, D>,
@@ -81,7 +81,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Returns the keys of connections.
+    /// Returns the keys for encrypted connections.
     pub fn stream_keys(&self) -> StreamKeys {
         match &self.keys {
             Some(keys) => StreamKeys::new(keys, self.accepts_unsigned),
@@ -102,7 +102,7 @@ impl Trust {
     }
 }
 
-/// Returns the keys for the status.
+/// Returns the part of the status that describes the keys.
 pub fn trust_status<D: Addressing>(signer: Option<&Signer<D>>) -> TrustStatus {
     let Some(signer) = signer else {
         return TrustStatus {
@@ -120,7 +120,7 @@ pub fn trust_status<D: Addressing>(signer: Option<&Signer<D>>) -> TrustStatus {
 /// Returns the id of the key of each sender that has a key.
 pub fn key_ids<D: Addressing>(signer: Option<&Signer<D>>) -> BTreeMap<D::Address, u32> {
     let signers = signer.into_iter();
-    // The time has no influence on the keys.
+    // The result does not depend on this time, because only the keys of the peers are used.
     let peers = signers.flat_map(|signer| signer.authenticator().peers(Duration::ZERO));
     let proven = peers.filter_map(|peer| Some((peer.address, peer.key_id?.get())));
     proven.collect()

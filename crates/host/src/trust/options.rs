@@ -52,7 +52,7 @@ impl KeyOptions {
         })
     }
 
-    /// Checks the key file, if there is one. The daemons of the systemd units run as the user `service`. If
+    /// Checks the key file, if the options name one. The daemons of the systemd units run as the user `service`. If
     /// they cannot use the file, returns a note.
     ///
     /// # Errors

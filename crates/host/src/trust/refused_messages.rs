@@ -18,7 +18,8 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 /// The time after the last refused message during which the status lists the trouble.
 const TROUBLE_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Returns the cause and the remedy for a reason; `None` if such messages are normal.
+/// Returns a text with the cause and the remedy of refused messages with this reason. Returns `None` if such messages
+/// are normal.
 const fn cause(reason: DropReason) -> Option<&'static str> {
     Some(match reason {
         DropReason::Unsigned => {
@@ -42,13 +43,13 @@ const fn cause(reason: DropReason) -> Option<&'static str> {
     })
 }
 
-/// Reports refused messages, with limits. The work does not depend on the number of messages. `A` is the address of a
-/// sender.
+/// Reports refused messages at a limited rate. The amount of work does not depend on the number of messages. `A` is the
+/// address of a sender.
 #[derive(Debug)]
 pub struct RefusedMessages<A> {
     counts: Counts,
     logged: BTreeMap<DropReason, Instant>,
-    /// The last refusal that a person should know: its time, its reason and the address of the sender.
+    /// The last refusal that needs the attention of a person: its time, its reason, and the address of the sender.
     last: Option<(Instant, DropReason, A)>,
 }
 
@@ -63,7 +64,8 @@ impl<A> Default for RefusedMessages<A> {
 }
 
 impl<A: Copy + Display> RefusedMessages<A> {
-    /// Compares the counts with those of the last call. The node calls this about once per second.
+    /// Compares the numbers of refused messages with the numbers at the last call. Logs the messages that were refused
+    /// in between. The node calls this function about once per second.
     pub fn update<D>(&mut self, now: Instant, signer: Option<&Signer<D>>)
     where
         D: Addressing<Address = A>,
@@ -76,7 +78,8 @@ impl<A: Copy + Display> RefusedMessages<A> {
         let authenticator = signer.authenticator();
         let counts = *authenticator.counts();
         let before = std::mem::replace(&mut self.counts, counts);
-        // Accepted messages are no trouble. The status shows that they are accepted.
+        // If the node accepts unsigned messages, they are no trouble. The status already shows that the node accepts
+        // them.
         if authenticator.accepts_unsigned() {
             self.last = None;
             return;
@@ -103,7 +106,7 @@ impl<A: Copy + Display> RefusedMessages<A> {
         }
     }
 
-    /// Returns the trouble of the last minute.
+    /// Returns the trouble about messages that were refused within the last minute.
     pub fn finding(&self) -> Option<Finding> {
         let (_, reason, sender) = self.last?;
         let cause = cause(reason)?;

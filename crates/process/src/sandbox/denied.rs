@@ -1,8 +1,9 @@
 //! System calls that the filter denied.
 //!
-//! For a denied call, the kernel sends SIGSYS to the calling thread. The handler makes the call fail. A new version of
-//! a library may use a call that the filter does not know. If such a call ended the daemon, all daemons of a ring
-//! would end at the same time. The loop logs denied calls: each is an attack or a bug.
+//! For a denied call, the kernel sends SIGSYS to the calling thread, which runs the handler of this module. The handler
+//! makes only the call fail, and does not end the daemon. The reason is that a new version of a library may use a call
+//! that the filter does not know. Otherwise, such a version could end all daemons of a ring at the same time. The loop
+//! logs each denied call, because the call is an attack or a bug.
 #![allow(
     unsafe_code,
     reason = "only the handler of a signal can see and answer a denied call, and only through the registers"
@@ -22,7 +23,7 @@ const DENIED_CALL: libc::c_int = 1;
 /// The value of [`LAST_DENIED`] when there is no denied call.
 const NO_CALL: i64 = -1;
 
-/// Number of the last denied call that was not taken yet.
+/// Number of the last denied call that [`take_denied_call`] has not returned yet.
 static LAST_DENIED: AtomicI64 = AtomicI64::new(NO_CALL);
 
 /// Returns the number of a system call that the filter denied after the last call of this function.
@@ -41,7 +42,7 @@ pub(super) fn handle() -> io::Result<()> {
     // SAFETY: the action is complete, and its handler only writes registers and an atomic number.
     let done = unsafe { libc::sigaction(libc::SIGSYS, &raw const action, ptr::null_mut()) };
     Errno::result(done)?;
-    // While a thread blocks the signal, a denied call ends the process.
+    // Unblock the signal: in a thread that blocks it, a denied call would end the process.
     let mut signal = SigSet::empty();
     signal.add(Signal::SIGSYS);
     Ok(signal.thread_unblock()?)
@@ -51,7 +52,7 @@ extern "C" fn on_denied(_: libc::c_int, info: *mut libc::siginfo_t, context: *mu
     // SAFETY: the kernel calls a handler with SA_SIGINFO with information that is valid until the handler returns.
     let code = unsafe { (*info).si_code };
     if code != DENIED_CALL {
-        // A person sent the signal. The thread made no denied call, so its registers contain other values.
+        // Another process sent the signal. The thread has made no denied call, so its registers must not change.
         return;
     }
     // SAFETY: the kernel calls a handler with SA_SIGINFO with a context that is valid until the handler returns.

@@ -14,14 +14,14 @@ const VERSION: ABI = ABI::V5;
 /// Files of the kernel: the lists of sockets, and the properties of interfaces.
 const KERNEL_DIRECTORIES: [&str; 2] = ["/proc", "/sys"];
 /// Files with names of machines and users, for the log. If an editor replaces such a file, a running daemon cannot read
-/// the new file, and keeps the names that it knows.
+/// the new file. It then keeps the names that it has read before.
 const NAME_FILES: [&str; 3] = ["/etc/ethers", "/etc/hosts", "/etc/passwd"];
 
 /// The files that a daemon may open.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
-    /// Whether the daemon may read all files that its user may read. The resolver of host names needs many files, which
-    /// depend on the machine.
+    /// Whether the daemon may read all files that its user may read. The resolver of host names reads many files, and
+    /// these files differ between machines.
     pub reads_everything: bool,
     /// Files and directories that the daemon may read.
     pub read: Vec<PathBuf>,
@@ -30,8 +30,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Limits the files that the calling thread can open, and the threads that it starts later. No file may be
-    /// executed.
+    /// Limits the files that the calling thread, and the threads that it starts later, can open. These threads cannot
+    /// execute any file.
     ///
     /// Paths that do not exist are skipped.
     pub(super) fn restrict(&self) -> Result<(), String> {

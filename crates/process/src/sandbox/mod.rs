@@ -1,8 +1,8 @@
 //! The limits of a daemon after its start-up.
 //!
-//! A daemon needs few permissions after it has opened its files and sockets. [`Sandbox::enter`] gives up all others,
-//! also if root started the daemon. An attacker may take over the daemon through a frame. Then the attacker cannot
-//! start a program or write the files of other programs.
+//! After a daemon has opened its files and sockets, it needs only few permissions. [`Sandbox::enter`] gives up all
+//! other permissions, even if root started the daemon. So an attacker that takes over the daemon cannot start programs,
+//! and cannot write to the files of other programs.
 
 mod denied;
 mod files;
@@ -30,8 +30,8 @@ pub const IP_FAMILIES: &[libc::c_int] = &[
 /// The limits that the kernel does not support, after [`Sandbox::enter`].
 static MISSING_LIMITS: OnceLock<Vec<&'static str>> = OnceLock::new();
 
-/// Returns the names of the limits that the kernel does not support, for the status of a daemon. They are the names of
-/// [`MissingLimit`].
+/// Returns the names of the limits that the kernel does not support, for the status of a daemon. The names come from
+/// [`MissingLimit::limit`].
 pub fn missing_limits() -> Vec<String> {
     let names = MISSING_LIMITS.get().into_iter().flatten();
     names.map(|&name| name.to_owned()).collect()
@@ -48,7 +48,7 @@ pub struct Sandbox {
     pub files: Files,
 }
 
-/// A limit that the kernel does not support, or does not let this process set.
+/// A limit that the process could not set, for example because the kernel does not support it.
 #[derive(Debug)]
 pub struct MissingLimit {
     /// The limit, for operators.
@@ -58,16 +58,16 @@ pub struct MissingLimit {
 }
 
 impl Sandbox {
-    /// Permanently gives up all other permissions of the calling thread, and of the threads that it starts later. The
-    /// process must have a single thread. Returns the limits that the kernel does not support: an old kernel must not
-    /// keep a daemon from its work.
+    /// Permanently gives up all permissions except those of this sandbox. The call affects the calling thread, and the
+    /// threads that it starts later. The process must have a single thread. Returns the limits that could not be set,
+    /// because a daemon must also work on an old kernel.
     ///
     /// # Errors
     /// Fails if the kernel refuses to change the capabilities.
     pub fn enter(&self) -> io::Result<Vec<MissingLimit>> {
-        // The order matters: the rules for files need open files, and the filter forbids the calls that set the other
-        // limits.
-        // A core dump would contain keys, and an operator may send it to others.
+        // The order matters: the code for the rules about files must still open files, and the filter forbids the calls
+        // that set the other limits. A core dump would contain keys, and an operator might send the dump to other
+        // people. So the process must not dump core.
         prctl::set_dumpable(false)?;
         let files = self.files.restrict().err().map(|why| MissingLimit {
             limit: "access to files",

@@ -176,7 +176,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         (!self.is_blocked && is_wanted).then_some(IoEvent::Writable)
     }
 
-    /// Reads available bytes until the receive buffer is full. The check for a reset comes after the read: if the peer
+    /// Reads available bytes until the receive buffer is full. The check for a reset comes after the read. If the peer
     /// reset the connection, the bytes that it sent before the reset must not count.
     fn read(&mut self) -> io::Result<()> {
         let mut has_read = false;

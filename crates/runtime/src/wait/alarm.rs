@@ -13,9 +13,9 @@ use ring_proto::time::Instant;
 ///
 /// Deadlines usually move to a later time, because every frame extends the timeouts of the members. On a virtual
 /// machine, setting the hardware timer takes longer than all other work of a hop. So while waits are frequent, a later
-/// deadline does not change the alarm: it goes off at the old deadline, and is then set to the current deadline. While
-/// waits are rare, an unnecessary wake-up costs more than setting the alarm. So during the first waits after the alarm
-/// went off, the alarm follows every change of the deadline.
+/// deadline does not change the alarm. The alarm goes off at the old deadline, and is then set to the current deadline.
+/// While waits are rare, an unnecessary wake-up costs more than setting the alarm. So during the first waits after the
+/// alarm went off, the alarm follows every change of the deadline.
 #[derive(Debug)]
 pub struct Alarm {
     timer: TimerFd,

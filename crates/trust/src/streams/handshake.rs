@@ -7,10 +7,10 @@ use snow::{Builder, Error, HandshakeState, TransportState};
 use zeroize::Zeroizing;
 
 const PROTOCOL: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
-/// Length of each message: a public key and a tag.
+/// Length of each handshake message: a public key and a tag.
 pub(super) const MESSAGE_LEN: usize = 32 + 16;
 
-/// One random number of the caller. Each handshake draws one.
+/// A random number from the caller. Each handshake uses one.
 #[derive(Clone)]
 pub(super) struct Seed(Zeroizing<[u8; 32]>);
 
@@ -24,13 +24,13 @@ impl Random for Seed {
     fn try_fill_bytes(&mut self, room: &mut [u8]) -> Result<(), Error> {
         let mut bytes = blake3::Hasher::new_keyed(&self.0).finalize_xof();
         bytes.fill(room);
-        // A second draw must differ from the first.
+        // A second number must differ from the first, so change the seed.
         bytes.fill(&mut self.0[..]);
         Ok(())
     }
 }
 
-/// The algorithms of `snow`, with a source of random numbers that the caller has seeded.
+/// The algorithms of `snow`. Their random numbers come from the caller's seed.
 struct Algorithms(Seed);
 
 impl CryptoResolver for Algorithms {
@@ -57,7 +57,7 @@ fn builder<'a>(key: &'a [u8; 32], prologue: &'a [u8], seed: &Seed) -> Result<Bui
     builder.psk(0, key)?.prologue(prologue)
 }
 
-/// Starts a handshake. Returns the first message and the state that waits for the second.
+/// Starts a handshake. Returns the first message, and the state that handles the second message.
 pub(super) fn start(
     key: &[u8; 32],
     prologue: &[u8],

@@ -12,10 +12,10 @@ pub struct StreamKeys {
 }
 
 impl StreamKeys {
-    /// Context of the derivation of a stream's key.
+    /// Context from which the keys of streams are derived.
     pub(super) const CONTEXT: &str = "ringd 2026-11 stream";
 
-    /// Derives the keys of streams. If `accepts_unsigned`, the node also has streams without encryption.
+    /// Derives the keys of streams. If `accepts_unsigned`, the node also accepts streams without encryption.
     pub fn new(keyring: &Keyring, accepts_unsigned: bool) -> Self {
         let keys = keyring.keys().iter();
         Self {
@@ -39,7 +39,7 @@ impl StreamKeys {
         self.keys.is_empty()
     }
 
-    /// Whether a stream with this key may continue. `None` is a stream without encryption.
+    /// Whether a stream with this key may continue. `None` stands for a stream without encryption.
     pub fn permits(&self, key: Option<KeyId>) -> bool {
         match key {
             None => self.accepts_plain,

@@ -1,8 +1,8 @@
-//! Encrypted streams: an attacker can neither read nor change the bytes of a stream, and cannot open one.
+//! Encrypted streams: an attacker cannot read or change the bytes of a stream, and cannot open a stream.
 //!
-//! A [`SecureStream`] is one end of a stream. [`SecureStream::receive`] gets the bytes of the connection.
-//! [`SecureStream::output`] has the bytes for the connection. The handshake and the encryption are the Noise protocol
-//! `NNpsk0` of the crate `snow`.
+//! A [`SecureStream`] is one end of a stream. The caller passes the bytes that it reads from the connection to
+//! [`SecureStream::receive`], and writes the bytes of [`SecureStream::output`] to the connection. The handshake and the
+//! encryption follow the Noise protocol `NNpsk0`, which the crate `snow` implements.
 
 mod handshake;
 mod keys;

@@ -1,9 +1,10 @@
-//! The first bytes of each side of an encrypted stream, and the data that both sides must agree on.
+//! The preface: the first bytes that each side of an encrypted stream sends. This file also contains the data that must
+//! be the same on both sides.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The first bytes of an encrypted stream. No stream without encryption begins with these bytes. The first byte of the
-/// board is 1. The first byte of Jitterbug has 1 in its low four bits.
+/// The first bytes of an encrypted stream. No stream without encryption begins with these bytes. A stream of the board
+/// begins with the byte 1. A stream of Jitterbug begins with a byte whose low four bits are 1.
 const MARK: [u8; 3] = *b"KEY";
 const VERSION: u8 = 1;
 const START: [u8; 4] = [MARK[0], MARK[1], MARK[2], VERSION];
@@ -18,7 +19,7 @@ pub(super) fn write(key_id: u32) -> [u8; PREFACE_LEN] {
     preface
 }
 
-/// Whether a stream that begins with these bytes may have a preface.
+/// Whether these bytes may be the beginning of a preface.
 pub(super) fn may_begin(bytes: &[u8]) -> bool {
     bytes.iter().zip(START).all(|(&byte, start)| byte == start)
 }
@@ -30,7 +31,7 @@ pub(super) fn key_id(bytes: &[u8]) -> Option<u32> {
 }
 
 /// The system of a stream, and the addresses of its connection. A stream opens only if both sides have the same values.
-/// So a handshake of one connection is worthless on all others.
+/// So an attacker cannot use the handshake of one connection on another connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamEnds {
     /// Name of the system.
@@ -42,7 +43,7 @@ pub struct StreamEnds {
 }
 
 impl StreamEnds {
-    /// Returns the prologue of the handshake.
+    /// Returns the prologue of the handshake: data that both sides must have in common.
     pub(super) fn prologue(&self, preface: [u8; PREFACE_LEN]) -> Vec<u8> {
         let mut prologue = preface.to_vec();
         for address in [self.initiator, self.responder] {

@@ -13,7 +13,7 @@ use crate::counts::DropReason;
 /// Maximum number of data bytes of a record.
 pub const RECORD_DATA_MAX: usize = 16 * 1024;
 const LEN_LEN: usize = size_of::<u16>();
-/// Length of the byte after the data, and of the tag.
+/// Length of the parts of a record after its data: one byte and a tag.
 const OVERHEAD: usize = 1 + 16;
 /// Maximum length of a record.
 pub(super) const RECORD_LEN_MAX: usize = LEN_LEN + RECORD_DATA_MAX + OVERHEAD;

@@ -29,11 +29,11 @@ pub enum StreamState {
 pub struct SecureStream {
     phase: Phase,
     key: Option<KeyId>,
-    /// Received bytes that this end has not handled.
+    /// Received bytes that this end has not handled yet.
     received: Vec<u8>,
     /// Bytes for the connection.
     output: Vec<u8>,
-    /// Data that the caller has not read.
+    /// Received data that the caller has not read yet.
     data: Vec<u8>,
     has_ended: bool,
 }
@@ -43,7 +43,8 @@ enum Phase {
     Ask(Box<HandshakeState>),
     /// The responder waits for the first bytes.
     Listen(StreamEnds, Seed),
-    /// The responder waits for the first record. Only this record shows that the initiator is alive.
+    /// The responder waits for the first record. Only this record proves that the initiator is alive: its first message
+    /// may be replayed.
     Prove(Box<TransportState>),
     Open(Box<TransportState>),
     Plain,
@@ -111,7 +112,7 @@ impl SecureStream {
             match self.step(keys) {
                 Ok(true) => {}
                 Ok(false) => {
-                    // A peer without a key cannot occupy more memory.
+                    // This bounds the memory that a peer without a key can use.
                     debug_assert!(self.received.len() < RECORD_LEN_MAX);
                     return Ok(());
                 }
@@ -147,7 +148,7 @@ impl SecureStream {
                 }
                 Ok(true)
             }
-            // No byte after the end counts.
+            // Ignore all bytes after the end of the stream.
             Phase::Open(_) if self.has_ended => {
                 self.received.clear();
                 Ok(false)
@@ -256,8 +257,8 @@ impl SecureStream {
         self.has_ended && self.data.is_empty()
     }
 
-    /// Encrypts data from the start of `bytes`, and appends the record to the output. Returns the number of data bytes,
-    /// at most [`RECORD_DATA_MAX`]. Without encryption, returns 0.
+    /// Encrypts the first bytes of `bytes`, at most [`RECORD_DATA_MAX`], and appends them to the output as a record.
+    /// Returns the number of encrypted bytes. Returns 0 if the stream is not encrypted.
     pub fn seal(&mut self, bytes: &[u8]) -> usize {
         let data = &bytes[..bytes.len().min(RECORD_DATA_MAX)];
         self.append(data, RecordKind::Data)
@@ -275,7 +276,7 @@ impl SecureStream {
         if record::seal(state, data, kind, &mut self.output).is_ok() {
             return data.len();
         }
-        // Only after 2^64 records.
+        // This error occurs only after 2^64 records.
         self.phase = Phase::Failed(DropReason::Malformed);
         0
     }

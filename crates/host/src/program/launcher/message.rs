@@ -15,8 +15,8 @@ use super::Found;
 pub(super) enum Request {
     /// Finds the programs. If `reloads` is `true`, reads the configuration file first.
     Find { reloads: bool },
-    /// Starts a program. The message has the descriptors of standard output, of standard error and, if `has_input` is
-    /// `true`, of standard input.
+    /// Starts a program. The message contains the descriptors of standard output and standard error. If `has_input` is
+    /// `true`, it also contains the descriptor of standard input.
     Start { launch: Launch, has_input: bool },
     /// Sends SIGTERM to the processes of the program that was started last.
     Terminate,
@@ -31,17 +31,17 @@ pub(super) enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
     Found(Found),
-    /// The message has a descriptor that becomes readable when the program ends.
+    /// The program was started. The message contains a descriptor that becomes readable when the program ends.
     Started,
     Done,
     IsEmpty(bool),
     /// The wait status of the program.
     Ended(i32),
-    /// The reason why the launcher could not do what the request asks for.
+    /// The launcher failed to do the request: the reason.
     Failed(String),
 }
 
-/// A program to start. The launcher chooses the command, so a daemon cannot start other programs.
+/// A program to start. The launcher selects the command by the index, so a daemon cannot start any other program.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Launch {
     /// Index of the program.
@@ -52,7 +52,7 @@ pub struct Launch {
     pub variables: Vec<(String, String)>,
 }
 
-/// A connection that carries messages in JSON, each after its length.
+/// A connection for messages in JSON. The length of each message comes before the message.
 #[derive(Debug)]
 pub(super) struct Channel(UnixStream);
 

@@ -1,9 +1,9 @@
 //! The launcher: a process that starts the daemon's programs.
 //!
 //! After its start-up, a daemon cannot start programs, and has few permissions. Its programs need more permissions, and
-//! must not have its sockets. So the daemon forks the launcher before it opens a socket and before it gives up its
-//! permissions. The launcher starts only the programs that the daemon's options name. An attacker who takes over the
-//! daemon can run these programs, but no other programs.
+//! must not inherit its sockets. So the daemon forks the launcher before it opens sockets and gives up permissions. The
+//! launcher starts only the programs that the daemon's options name. An attacker who takes over the daemon can run
+//! these programs, but no other programs.
 
 mod message;
 mod server;
@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 pub use message::Launch;
 use message::{Channel, Reply, Request};
 
-/// The nice value of programs. A program must not have the daemon's priority.
+/// The nice value of programs. A program must not have the higher priority of the daemon.
 const PROGRAM_NICE: i32 = 0;
 
-/// The programs that a launcher may start. The launcher's process calls these functions.
+/// The programs that a launcher may start. The process of the launcher calls these functions.
 pub trait Programs {
     /// Finds the programs. If `reloads` is `true`, reads the daemon's configuration file first.
     fn find(&mut self, reloads: bool) -> Found;
@@ -36,7 +36,7 @@ pub trait Programs {
 /// The result of a search for programs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
-    /// Names of the programs, by their indexes.
+    /// Names of the programs. The index of a name is the index of the program.
     pub names: Vec<String>,
     /// Names of files that the launcher does not start, with the reason for each file.
     pub problems: Vec<(String, String)>,
@@ -53,7 +53,8 @@ impl Launcher {
     /// Fails if the process has too many files open, or if the system has too many processes.
     pub fn start(mut programs: impl Programs) -> io::Result<Self> {
         let stream = helper::start(c"ringd-launcher", |daemon| {
-            // A unit may start the daemon with a high priority. Lowering the priority needs no permission.
+            // The launcher may have inherited a high priority, because a unit can start the daemon with such a
+            // priority. Lowering the priority needs no permission.
             let _ = nice::lower_priority(PROGRAM_NICE);
             server::serve(&Channel::new(daemon), &mut programs);
         })?;
@@ -97,7 +98,7 @@ impl Launcher {
         let _ = self.call(&Request::Kill, &[]);
     }
 
-    /// Whether no process of the program that was started last is left.
+    /// Whether all processes of the program that was started last have ended.
     pub(super) fn check_empty(&mut self) -> bool {
         let reply = self.call(&Request::IsEmpty, &[]);
         reply.map_or(true, |(reply, _)| matches!(reply, Reply::IsEmpty(true)))

@@ -16,8 +16,8 @@ use super::message::{Channel, Launch, Reply, Request};
 
 /// The difference between a program's OOM score and the launcher's OOM score, in thousandths of the memory.
 const OOM_SCORE_EXTRA: i32 = 500;
-/// The beginning of the names of all variables that a daemon may set. Other variables, such as `LD_PRELOAD`, could make
-/// a program do something else.
+/// A daemon may set only variables whose names begin with this text. Other variables, such as `LD_PRELOAD`, could
+/// change the work of a program.
 const VARIABLE_PREFIX: &str = "RINGD_";
 
 /// The program that was started last.
@@ -64,7 +64,7 @@ fn answer(
             Reply::Done
         }
         (Request::Kill, Some(process)) => {
-            // A process that the launcher may not kill stays, and the daemon reports it.
+            // If the launcher has no permission to kill a process, the process stays, and the daemon reports it.
             process.tree.kill();
             Reply::Done
         }
@@ -78,7 +78,7 @@ fn answer(
     (reply, None)
 }
 
-/// Waits for programs that did not end in time but have ended since.
+/// Removes the zombies of programs that ended later than in time.
 fn reap() {
     while let Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) =
         waitpid(None, Some(WaitPidFlag::WNOHANG))
@@ -130,7 +130,7 @@ fn raise_oom_score(program: u32) {
     let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
     let own: i32 = own.trim().parse().unwrap_or_default();
     let more = (own + OOM_SCORE_EXTRA).min(1000).to_string();
-    // Raising the score needs no privilege. If the write fails because the process has ended, the process needs no
+    // Raising the score needs no privilege. The write fails if the process has ended, but then the process needs no
     // memory.
     let _ = fs::write(format!("/proc/{program}/oom_score_adj"), more);
 }
