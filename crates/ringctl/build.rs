@@ -1,4 +1,4 @@
-//! Removes the symbols from a release of `ringctl`.
+//! Makes the linker remove the symbols from a release build of `ringctl`.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

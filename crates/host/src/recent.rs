@@ -53,7 +53,7 @@ impl<E: Clone> Recent<E> {
     }
 
     /// Whether all events with the number `from` or a larger number are retained. If `routine` is `false`, checks only
-    /// the events that are not routine.
+    /// the events with the priority `News`.
     pub fn retains_from(&self, from: u64, routine: bool) -> bool {
         let last_forgotten = if routine {
             self.latest - self.events.len() as u64

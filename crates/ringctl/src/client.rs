@@ -1,4 +1,4 @@
-//! Single requests to a daemon, and texts and deadlines for daemons that do not answer.
+//! Sends single requests to a daemon. Also has the deadlines and the error texts for daemons that do not answer.
 
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsRawFd;
@@ -65,7 +65,7 @@ pub(super) fn request_done<O: SystemRequest>(
     }
 }
 
-// The daemon itself watches `wait_ms`, but a stopped daemon watches no time.
+// The daemon itself ends the wait after `wait_ms`, but a stalled daemon cannot do this.
 pub(super) fn answer_deadline(wait_ms: Option<u64>) -> Option<Instant> {
     let wait = wait_ms.map(Duration::from_millis);
     wait.map(|wait| clock::now().monotonic + wait + STEP_TIMEOUT)
@@ -83,8 +83,8 @@ pub(super) fn no_answer_text_for<O: SystemRequest>(request: &Request<O>) -> Stri
     format!("{}{}", no_answer_text(), effect_warning(request))
 }
 
-/// Returns a warning for a request that may take effect later. If the client leaves before the daemon reads a request,
-/// the daemon drops the request.
+/// Returns a warning if the request may take effect later. Other requests have no later effect, because the daemon
+/// drops them if their client disconnects before the daemon reads them.
 fn effect_warning<O: SystemRequest>(request: &Request<O>) -> &'static str {
     match request {
         // A lock request has no later effect, because a lock ends with its connection.
@@ -104,8 +104,8 @@ pub(super) fn deadline_after(wait: Duration) -> Instant {
     clock::now().monotonic + wait + STEP_TIMEOUT
 }
 
-/// Sends a daemon a `version` request on a new connection. Does not wait for the answer. Waits neither for the answer,
-/// nor for the daemon to accept the connection.
+/// Sends a `version` request to a daemon on a new connection. Does not wait until the daemon accepts the connection,
+/// and does not wait for the answer.
 pub(super) fn probe(path: &Path) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;

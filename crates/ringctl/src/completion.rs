@@ -1,4 +1,5 @@
-//! Completions for a shell: names of nodes. Also finds the values of options in the typed command line.
+//! Completes the names of nodes for a shell. Also finds the values of options in the command line that the user has
+//! typed.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,12 +10,12 @@ use ring_control::CONTROL_DIR;
 use super::discover;
 
 pub(super) fn node_candidates() -> Vec<CompletionCandidate> {
-    // An error returns no candidates, because a shell shows no error while it completes.
+    // After an error, return no candidates, because a shell would not show the error.
     let names = discover::node_names(Path::new(CONTROL_DIR)).unwrap_or_default();
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Returns the value of an option in the command line, as `--option value` or `--option=value`.
+/// Returns the value of an option in the command line. The forms are `--option value` and `--option=value`.
 pub(super) fn value_on_command_line(option: &str) -> Option<OsString> {
     value_of(option, std::env::args_os())
 }

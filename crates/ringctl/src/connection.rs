@@ -31,8 +31,8 @@ impl<'a> Connection<'a> {
         Self::open_with(socket, Prober::new(socket))
     }
 
-    /// Connects to the daemon for a request for a lock, such as `the token`. The prober also prints why the wait for
-    /// the lock lasts.
+    /// Connects to the daemon to request a lock. `lock` is the text for the lock, such as `the token`. During the wait,
+    /// the prober also prints why the lock is not granted.
     pub(super) fn open_for_lock(
         socket: &'a Path,
         lock: String,
@@ -56,13 +56,14 @@ impl<'a> Connection<'a> {
         self.prober.stop_explaining();
     }
 
-    /// Sends a request. If sending fails, an answer may still come: a daemon without room for another client sends an
-    /// error and closes the connection without reading.
+    /// Sends a request. Even if this fails, an answer may come. A daemon that cannot serve another client sends an
+    /// error, and closes the connection without reading the request.
     pub(super) fn send(&mut self, request: &impl Serialize) -> io::Result<()> {
         self.lines.send(request)
     }
 
-    /// Waits for the next line, at most until the time that `by` returns. Calls `by` again after each read.
+    /// Waits for the next line, at most until the time that `by` returns. Calls `by` again after each read, because the
+    /// time may change.
     pub(super) fn receive(&mut self, by: impl Fn() -> Option<Instant>) -> io::Result<Received> {
         loop {
             if let Some(line) = self.lines.next_line() {
@@ -93,7 +94,7 @@ impl<'a> Connection<'a> {
             };
             match serde_json::from_slice(&line) {
                 Ok(Reply::Lost(loss)) => return Err(Error::Lost(loss.text)),
-                // Unknown replies are skipped, because a later version of the daemon may send more kinds of replies.
+                // Skip unknown replies, because a later version of the daemon may send more kinds of replies.
                 Ok(Reply::Renewed(_)) | Err(_) => {}
                 Ok(reply) => return Ok(reply),
             }

@@ -1,4 +1,4 @@
-//! Finds the control socket of the daemon to ask.
+//! Finds the control socket of the daemon to which `ringctl` sends its request.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -16,10 +16,10 @@ use ring_client::daemon::connect_untrusted;
 
 /// Returns the path of a node's control socket. `base` is the directory of Lab2's sockets.
 ///
-/// If the directory BASE-SYSTEM exists, a name SYSTEM-PLACE means a node of the system SYSTEM. Only the user of a
-/// system's service can create the directory of this system's sockets. If this directory does not exist, the name means
-/// an interface. The name of an interface may also contain a `-`. The name of a node contains the primary name of its
-/// interface. An alternative name of the interface also finds the node.
+/// The name of an interface may contain a `-`, so a name such as SYSTEM-PLACE can be ambiguous. If the directory
+/// BASE-SYSTEM exists, the name means a node of the system SYSTEM. Only root can create this directory. If the
+/// directory does not exist, the name means an interface. The name of a node contains the main name of its interface.
+/// Users may also give an alternative name of the interface.
 pub(crate) fn socket_path(base: &Path, name: &NodeName) -> PathBuf {
     let text = name.to_string();
     let of_system = text
@@ -41,8 +41,8 @@ pub(crate) fn socket_path(base: &Path, name: &NodeName) -> PathBuf {
     }
 }
 
-/// Returns the socket for a command that only reads. This is the control socket, or the monitor socket if this user may
-/// use only the monitor socket.
+/// Returns the socket for a command that only reads. This is usually the control socket. If this user may use only the
+/// monitor socket, it is the monitor socket.
 pub(crate) fn socket_for_reading(control: PathBuf) -> PathBuf {
     let can_connect = |path: &Path| access(path, AccessFlags::W_OK);
     let monitor = monitor_socket_path(&control);
@@ -52,8 +52,8 @@ pub(crate) fn socket_for_reading(control: PathBuf) -> PathBuf {
     }
 }
 
-/// Returns the name of the node whose control socket has this path. A socket outside of the usual directories does not
-/// show the node's name.
+/// Returns the name of the node whose control socket has this path. Returns `None` if the socket is outside the usual
+/// directories, because its path then does not contain the node's name.
 pub(crate) fn node_at(socket: &Path) -> Option<NodeName> {
     let place = socket.parent()?.to_str()?;
     (place.starts_with(CONTROL_DIR)).then(|| NodeName::from_socket_path(socket))?
@@ -67,7 +67,7 @@ fn system_directory(base: &Path, system: &str) -> PathBuf {
 }
 
 /// Finds the only control socket whose node can serve the command. `serves` returns whether nodes of a system can serve
-/// the command; `None` is Lab2.
+/// the command. For Lab2, its argument is `None`.
 ///
 /// # Errors
 /// Fails if there is no such socket, if there are several, or if a directory cannot be read.
@@ -92,7 +92,7 @@ pub(crate) fn only_socket(
     }
 }
 
-/// Returns the system of a node from the directory of its socket; `None` is Lab2.
+/// Returns the name of a node's system, from the directory of its socket. Returns `None` for Lab2.
 fn system_of<'a>(base: &Path, socket: &'a Path) -> Option<&'a str> {
     let start = system_directory(base, "");
     socket.parent()?.to_str()?.strip_prefix(start.to_str()?)
@@ -111,7 +111,7 @@ fn names_of(sockets: &[impl AsRef<Path>]) -> Vec<String> {
 }
 
 /// Returns the sockets in `base`, and the sockets in the directories of the other systems. In the directory of a
-/// system, only sockets with names of this system count.
+/// system, ignores sockets whose names belong to a different system.
 fn all_sockets(base: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = sockets(base)?;
     let start = system_directory(base, "");
@@ -148,14 +148,14 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.map_err(|error| Error::Directory(directory.to_owned(), error))
 }
 
-/// Whether a daemon listens at the control socket. An existing socket file does not prove that a daemon listens,
-/// because a killed daemon leaves its file behind.
+/// Whether a daemon listens at the control socket. The file of a socket does not prove that a daemon listens, because a
+/// killed daemon leaves the file behind.
 fn has_listener(path: &Path) -> bool {
     let path = socket_for_reading(path.to_owned());
     !connect_untrusted(&path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
-/// Returns the name of the node whose control socket has this path. The monitor socket of a node does not count.
+/// Returns the name of the node whose control socket has this path. Returns `None` for a monitor socket.
 fn node_name(path: &Path) -> Option<NodeName> {
     let name = NodeName::from_socket_path(path)?;
     (name.socket_path(path.parent()?) == *path).then_some(name)
@@ -218,8 +218,8 @@ mod tests {
     fn a_socket_without_a_listener_does_not_count() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("eth0.sock");
-        // This socket has never listened. If another test forks now, its child keeps a copy of each open socket for a
-        // moment. A socket that had listened would still listen in that child.
+        // Use a socket that has never listened. If another test forks at this moment, its child keeps copies of all
+        // open sockets for a moment. A socket that has listened would still listen in the child.
         let flags = SockFlag::SOCK_CLOEXEC;
         let unused = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
         let address = UnixAddr::new(&directory.path().join("eth1.sock")).unwrap();
@@ -242,7 +242,7 @@ mod tests {
         let path = board.join("board-1.sock");
         let _daemon = UnixListener::bind(&path).unwrap();
         assert_eq!(only_socket(&base).unwrap(), path);
-        // A process of the board's user must not be accepted as the ring's daemon.
+        // `ringctl` must not take a process of the board's user for the daemon of a ring.
         let _other = UnixListener::bind(board.join("eth0.sock")).unwrap();
         assert_eq!(node_names(&base).unwrap(), ["board-1"]);
         let _ring = UnixListener::bind(base.join("eth0.sock")).unwrap();
@@ -257,7 +257,7 @@ mod tests {
         let monitor = UnixListener::bind(monitor_socket_path(&control)).unwrap();
         assert_eq!(only_socket(directory.path()).unwrap(), control);
         assert_eq!(node_names(directory.path()).unwrap(), ["eth0"]);
-        // The search takes no place of a monitor.
+        // The search must not use up a place for a monitor's connection.
         monitor.set_nonblocking(true).unwrap();
         assert!(monitor.accept().is_err());
     }

@@ -22,8 +22,8 @@ const LOST_CODE: u8 = 75;
 /// The exit code for a fencing token that is not the newest.
 const STALE_CODE: u8 = 76;
 
-/// The reason why `ringctl` gave up. The text contains the cause, so no error has a `source`. With a `source`, the
-/// cause would be printed twice. Each string in a variant is a sentence with the cause.
+/// The reason why `ringctl` gave up. The text of an error contains the cause. So the errors have no `source`: with a
+/// `source`, the cause would be printed twice. Each string in a variant is a sentence with the cause.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     #[error(
@@ -75,7 +75,7 @@ pub(crate) enum Error {
         address: SocketAddr,
         reason: io::Error,
     },
-    /// The daemon cannot be reached, or has ended.
+    /// `ringctl` cannot reach the daemon, or the daemon has ended.
     #[error("{0}")]
     Gone(String),
     #[error("pending: {0}")]
@@ -94,7 +94,7 @@ pub(crate) enum Error {
     #[error("{text}")]
     NotAcquired {
         text: String,
-        /// The exit code that the user chose for the case that the token is not granted.
+        /// The exit code that the user chose. `ringctl` uses it if the token is not granted.
         code: u8,
     },
     /// The job already ran in its period.
@@ -180,7 +180,8 @@ impl Error {
         }
     }
 
-    /// Whether this is a negative answer and not a failure. With `--quiet`, negative answers are not printed.
+    /// Whether the error is only a negative answer, and not a failure. With `--quiet`, negative answers are not
+    /// printed.
     pub(crate) const fn is_answer(&self) -> bool {
         matches!(
             self,

@@ -15,7 +15,7 @@ use super::Error;
 use super::gate::{become_command, cannot_run};
 use super::lab2::{lock_candidates, named_lock_token, parse_lock_name};
 
-/// Environment variable with the fencing token. Hooks also get this variable, but hold no lock.
+/// Environment variable with the fencing token. Hooks get this variable too, although they hold no lock.
 pub(super) const TOKEN_VARIABLE: &str = "RINGD_TOKEN";
 /// Environment variable of programs that run under a lock: the lock's fencing token.
 pub(super) const LOCK_VARIABLE: &str = "RINGD_LOCK";
@@ -75,8 +75,8 @@ pub(crate) struct GuardOptions {
     pub command: Vec<OsString>,
 }
 
-/// Replaces this process by the command. The command inherits the lock on the record. So the lock lasts until the
-/// command and all its processes end. Returns an exit code only if the command cannot be run.
+/// Replaces this process by the command. The command inherits the lock on the record. So the record stays locked until
+/// the command and all its processes have ended. Returns an exit code only if the command cannot be run.
 pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     let token = match (options.token, options.name) {
         (Some(token), _) => token,
@@ -93,7 +93,7 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     };
     if record.was_damaged() {
         let readable = record.newest().map(|token| token.to_string());
-        // If standard error is closed, the repair still counts.
+        // A failure to print does not undo the repair.
         let _ = writeln!(
             io::stderr(),
             "ringctl: {} was damaged and is repaired now; its newest readable token is {}",
@@ -115,10 +115,10 @@ pub(super) fn caller_lock() -> Result<Option<FencingToken>, Error> {
     token_from(LOCK_VARIABLE)
 }
 
-/// Returns the fencing token in this program's environment, in the spelling of the granter. Returns `None` in a hook:
-/// the environment of a hook contains the token of the ring's owner, but a hook has no lock.
+/// Returns the fencing token from the environment of this program, in the spelling of the granter. Returns `None` in a
+/// hook: its environment contains the token of the ring's owner, but a hook has no lock.
 pub(super) fn caller_token() -> Option<String> {
-    // ringctl never sets a longer value, so a longer one comes from another program.
+    // ringctl never sets a longer value. So a longer value comes from another program.
     let token = |variable| {
         env::var(variable)
             .ok()

@@ -1,9 +1,9 @@
 //! The gate: a process that waits for permission, and then becomes a command.
 //!
-//! The keeper ends the command when the lock is lost, so it must know the command's process before this process runs
-//! anything. In addition, the command must have the terminal before it reads from the terminal. So the process starts
-//! as another `ringctl`, and becomes the command when the gate opens. If no process is left that could open the gate,
-//! the waiting process ends.
+//! The keeper ends the command when the lock is lost, so it must know the process of the command before the command
+//! runs. In addition, the command must own the terminal before it reads from it. So the process starts as another
+//! `ringctl`, and becomes the command when the gate opens. If all processes that could open the gate have ended, the
+//! waiting process ends.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -34,7 +34,7 @@ pub(super) struct Gate {
 impl Gate {
     pub(super) fn start(command: &[OsString], environment: &[(&str, String)]) -> io::Result<Self> {
         let (opener, gate) = UnixStream::pair()?;
-        // The new process inherits only this end, and closes it when it becomes the command.
+        // The new process inherits only this end of the gate, and closes it when it becomes the command.
         fcntl(&gate, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let mut program = Command::new(THIS_PROGRAM);
         broken_pipe::pass_on(&mut program);
@@ -63,8 +63,8 @@ impl Gate {
         self.is_open
     }
 
-    /// Whether the ended process failed to become the command after the gate opened. The exit code does not show this
-    /// failure, because a command that did begin may end with the same code.
+    /// Whether the process failed to become the command after the gate had opened. The exit code does not show this
+    /// failure, because a command that has run may end with the same code.
     pub(super) fn failed_to_exec(&self) -> bool {
         let flags = MsgFlags::MSG_DONTWAIT;
         self.is_open && recv(self.opener.as_raw_fd(), &mut [0], flags) == Ok(1)
@@ -87,18 +87,18 @@ pub(crate) fn become_when_opened(gate: RawFd, command: &[OsString]) -> u8 {
         return CANNOT_RUN_CODE;
     };
     if gate.read_exact(&mut [0]).is_err() {
-        // No process is left that could open the gate.
+        // All processes that could open the gate have ended.
         return CANNOT_RUN_CODE;
     }
     let Err(error) = become_command(program, arguments);
-    // If the process that opened the gate has ended, no process needs the message.
+    // A failure is harmless: if the process that opened the gate has ended, no process needs the message.
     let _ = gate.write_all(b"!");
     cannot_run(program, &error)
 }
 
 /// Prints an error for a command that cannot be run, and returns the exit code that shells use.
 pub(super) fn cannot_run(program: &OsStr, error: &io::Error) -> u8 {
-    // If standard error is closed, the exit code still reports the failure.
+    // If the message cannot be printed, the exit code still shows the failure.
     let program = program.display();
     let _ = writeln!(io::stderr(), "ringctl: cannot run {program}: {error}");
     match error.kind() {

@@ -1,5 +1,5 @@
-//! A kernel timer that kills the keeper at the end of its lease. The timer works even if every process of the machine
-//! is stopped, because the kernel's clock continues. When the keeper is killed, the kernel also kills the command (see
+//! A kernel timer that kills the keeper at the end of its lease. The timer works even if all processes of the machine
+//! are stopped, because the kernel handles it. When the keeper is killed, the kernel also kills the command (see
 //! [`Lifeline`](ring_process::Lifeline)).
 
 use std::time::Duration;

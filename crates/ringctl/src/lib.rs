@@ -1,8 +1,8 @@
 //! `ringctl`: finds a daemon, sends it a request and prints the answer.
 //!
-//! The code that all systems share is in this folder. It names no system. The code for one system is in a folder with
-//! the name of the system, here and in `render/`. `systems.rs` lists the systems. `ringctl` itself holds no lock: a
-//! keeper process holds it (`keeper/mod.rs`). Start with `options.rs` (the command line) and [`run_process`].
+//! This folder contains the code that all systems share, which names no system. The code for one system is in a folder
+//! with the name of this system, here and in `render/`. `systems.rs` lists the systems. `ringctl` itself holds no lock:
+//! a keeper process holds it (`keeper/mod.rs`). Start with `options.rs` (the command line) and [`run_process`].
 
 #![forbid(unsafe_code)]
 
@@ -50,8 +50,8 @@ use error::Error;
 use options::{Command, Options};
 use status::Format;
 
-/// Environment variable that a shell sets to request completions. Only `ringctl` uses the name of this variable. So a
-/// variable for a different program never makes `ringctl` print completions.
+/// Environment variable that a shell sets to request completions. No other program uses this name. So a variable for a
+/// different program never makes `ringctl` print completions.
 const COMPLETION_VARIABLE: &str = "RINGCTL_COMPLETE";
 
 /// Returns the declaration of the command line, from which manual pages are generated.
@@ -88,7 +88,7 @@ pub fn run_process() -> ExitCode {
         Err(error) => {
             let known: Option<&Error> = error.downcast_ref();
             if !(options.quiet && known.is_some_and(Error::is_answer)) {
-                // If standard error is closed, the exit code still reports the failure.
+                // If the error cannot be printed, the exit code still shows the failure.
                 let _ = writeln!(io::stderr(), "ringctl: {}", error_text(&options, &error));
             }
             ExitCode::from(known.map_or(1, Error::exit_code))
@@ -96,7 +96,7 @@ pub fn run_process() -> ExitCode {
     }
 }
 
-/// Whether the only cause of the error is that the reader of the output, for example `head`, closed it.
+/// Whether the only cause of the error is that the output was closed by its reader, for example by `head`.
 fn is_closed_by_reader(error: &anyhow::Error) -> bool {
     let io: Option<&io::Error> = error.downcast_ref();
     io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
@@ -171,7 +171,8 @@ fn socket_path(options: &Options) -> Result<PathBuf, Error> {
     let control = match (&options.socket, ring) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) => discover::socket_path(base, name),
-        // A ring that is added later must not change the ring of a lock.
+        // For a lock, the command line must name the ring. Otherwise, a ring that is added later could change the
+        // meaning of the command.
         (None, None) if options.command.must_name_ring() => {
             return Err(Error::Usage(
                 "name the ring with -i IFACE; in a unit: Environment=\"RINGCTL_OPTIONS=-i IFACE\""

@@ -5,13 +5,14 @@ use ring_control::ftn::SYSTEM as FTN;
 use ring_control::jitterbug::{LEADER, ORPHAN, SYSTEM as JITTERBUG, WAITER};
 use ring_control::lab2::parse_ring_name;
 
-/// The name of the board in its status. The library of `ring-board` is no dependency of `ringctl`.
+/// The name of the board in its status. The name is repeated here, because `ringctl` does not depend on the library of
+/// `ring-board`.
 pub(super) const BOARD: &str = "board";
 /// The default list of servers of the token service.
 pub(super) const SERVERS: &str = "/etc/ringd/ftn.servers";
 
-/// Returns the states that `ringctl wait` can wait for at a node of a system; `None` is Lab2. The states are `held` and
-/// the values of `state` in the node's status and events.
+/// Returns the states that `ringctl wait` accepts for nodes of a system. `None` stands for Lab2. The states are `held`,
+/// and the values of `state` in the status and the events of such a node.
 pub(super) fn waitable_states(system: Option<&str>) -> &'static [&'static str] {
     match system {
         None => &["OWNER", "WAITER", "LOOSER", "GENERATING", "held"],
@@ -25,7 +26,8 @@ pub(super) fn has_waitable_state(system: Option<&str>, state: &str) -> bool {
     known.iter().any(|name| name.eq_ignore_ascii_case(state))
 }
 
-/// Returns the command that starts the node with this name; without a name, the command that starts a node of a ring.
+/// Returns the command that starts the node with this name. Without a name, returns the command that starts a node of a
+/// ring.
 pub(super) fn start_command(name: Option<&NodeName>) -> String {
     let Some(name) = name.map(NodeName::to_string) else {
         return "sudo ringd IFACE".to_owned();
@@ -59,8 +61,7 @@ pub(super) fn start_command_for(serves: impl Fn(Option<&str>) -> bool) -> &'stat
 /// # Errors
 /// Returns the reason as a sentence.
 pub(super) fn parse_name(name: &str) -> Result<NodeName, String> {
-    // Only the name of a ring's node can have several spellings, which differ after the colon. Other names stay
-    // unchanged.
+    // Only names of rings can have several spellings: the EtherType after the colon. All other names stay unchanged.
     parse_ring_name(name)
 }
 

@@ -34,7 +34,7 @@ pub(super) fn hold_while_read(
     let answer_deadline = client::answer_deadline(wait_ms);
     let mut poller = Poller::new()?;
     let mut alarm = Alarm::new()?;
-    // At the end of the lease, the timer kills this process, and so closes the pipe.
+    // At the end of the lease, the timer kills this process. So the kernel closes the pipe.
     let mut kill_timer = KillTimer::new().map_err(io::Error::from)?;
     poller.add(&connection, DAEMON, Interest::Read)?;
     poller.add(&alarm, ALARM, Interest::Read)?;

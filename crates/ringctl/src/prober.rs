@@ -1,4 +1,4 @@
-//! Probes a silent daemon, and prints the reason for a long wait.
+//! Probes a daemon that is silent, and prints the reason for a long wait.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,9 +15,9 @@ use ring_runtime::clock;
 use super::client::{self, CommonRequest};
 use super::render::{self, Obstacle};
 
-/// Time without a message before the daemon is probed.
+/// If no message arrives for this time, `ringctl` probes the daemon.
 const PROBE_AFTER: Duration = Duration::from_secs(1);
-/// Time without an answer to a probe before a warning is printed.
+/// If the daemon does not answer a probe within this time, `ringctl` prints a warning.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time between an answer and the next probe, and between two checks of the obstacle.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -27,13 +27,13 @@ const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 /// The kinds of reasons that are printed during a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reasons {
-    /// All reasons, also the reason that another program holds the token.
+    /// All reasons, including the reason that another program holds the token.
     All,
-    /// The prober prints only reasons that last until a person acts.
+    /// Only reasons that last until a person acts.
     Lasting { requires_quorum: bool },
 }
 
-/// The time of the next explanation, and the text of the last explanation.
+/// The time at which the reason is checked again, and the last text that was printed.
 struct ExplanationSchedule {
     at: Instant,
     /// The lock that is waited for, as in `the token`.
@@ -42,18 +42,18 @@ struct ExplanationSchedule {
     last_text: Option<String>,
 }
 
-/// A wait for one daemon. The daemon is probed during the wait.
+/// A prober: it probes one daemon while `ringctl` waits for the daemon.
 pub(super) struct Prober<'a> {
     socket: &'a Path,
     phase: Phase,
-    /// Times of explanations; `None` if the reasons for a wait are not printed.
+    /// The schedule for explanations. `None` if the reasons for a wait are not printed.
     explanations: Option<ExplanationSchedule>,
 }
 
 enum Phase {
     /// No probe is under way. The next probe starts at this time.
     Idle(Instant),
-    /// A probe waits for an answer until this time. The connection is `None` if the daemon did not accept it.
+    /// A probe waits for an answer until this time. The connection is `None` if the daemon does not accept connections.
     Probing(Option<UnixStream>, Instant),
     /// The probe was not answered, and the warning was printed.
     Reported(Option<UnixStream>),
@@ -83,7 +83,7 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Stops explaining after the grant. After the grant, the prober only probes.
+    /// Stops the explanations, because the lock was granted. After this call, the prober only probes.
     pub(super) fn stop_explaining(&mut self) {
         *self = Self::new(self.socket);
     }
@@ -115,9 +115,9 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Returns the time of the next explanation. While a probe is unanswered, there is no explanation, because the
-    /// daemon would not answer a question about the obstacle either. After a late answer to the probe, the explanation
-    /// comes at once.
+    /// Returns the time of the next explanation. While a probe is unanswered, returns no time, because the daemon would
+    /// not answer a question about the obstacle either. If the answer to the probe is late, the explanation follows it
+    /// at once.
     fn explain_at(&self) -> Option<Instant> {
         let is_idle = matches!(self.phase, Phase::Idle(_));
         let explanations = self.explanations.as_ref().filter(|_| is_idle);
@@ -132,7 +132,7 @@ impl<'a> Prober<'a> {
         let (reason, since) = obstacle.map(|it| (it.text, it.since)).unzip();
         if let Some(reason) = reason.as_ref().filter(|_| reason != explanations.last_text) {
             let since = since.unwrap_or_default();
-            // If standard error is closed, it still waits.
+            // If this cannot be printed, `ringctl` still waits.
             let _ = writeln!(
                 io::stderr(),
                 "ringctl: waiting for {}: {reason}{since}",
@@ -151,11 +151,11 @@ impl<'a> Prober<'a> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     Phase::Probing(None, now + ANSWER_TIMEOUT)
                 }
-                // The socket's file is gone, but the open connection may still work.
+                // The file of the socket was removed, but the open connection may still work.
                 Err(_) => Phase::Idle(now + RETRY_INTERVAL),
             },
             Phase::Probing(probe, _) => {
-                // If standard error is closed, it still waits.
+                // If this cannot be printed, `ringctl` still waits.
                 let _ = writeln!(
                     io::stderr(),
                     "ringctl: waiting for ringd at {}, which does not answer: it is stopped, or hangs",

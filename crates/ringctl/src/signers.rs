@@ -1,4 +1,4 @@
-//! The keys of a node, and of the nodes and clients that send messages to it.
+//! The keys of a node, and the keys of the nodes and clients that send messages to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use crate::nodes::BOARD;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sender {
     pub name: String,
-    /// The id of the sender's key; `None` if no message of the sender had a valid signature, or if the node has
-    /// removed this key.
+    /// The id of the sender's key; `None` if no message of the sender had a valid signature, or if this node has
+    /// removed the key.
     pub key: Option<u32>,
 }
 
@@ -23,11 +23,12 @@ pub(crate) struct Sender {
 pub(crate) struct Signers {
     /// The keys of this node. There is at least one.
     pub trust: TrustStatus,
-    /// The other nodes of the system, without nodes that may have sent no message.
+    /// The other nodes of the system. Nodes that may not have sent any message are left out.
     pub nodes: Vec<Sender>,
     /// The clients of a server of the token service.
     pub clients: Vec<Sender>,
-    /// Nodes of the board whose unencrypted connection does not show whether they have a key.
+    /// Nodes of the board with an unencrypted connection. It is unknown whether they have a key, because this node had
+    /// none when the connection began.
     pub undecided: Vec<String>,
 }
 
@@ -72,7 +73,8 @@ impl Signers {
         Self::new(trust, nodes)
     }
 
-    /// A follower gets messages only from its leader, and clients send messages only to the leader.
+    /// Returns the keys in the status of a server of the token service. A follower gets messages only from its leader,
+    /// and clients send their messages only to the leader.
     fn of_server(status: &ftn::Status) -> Option<Self> {
         let leads = status.leader == Some(status.index);
         let servers = status.servers.iter().enumerate();
@@ -82,8 +84,8 @@ impl Signers {
             let key = valid_key(&status.trust, server.key);
             (sends || key.is_some()).then(|| Sender::new(&server.name, key))
         });
-        // A new leader knows sessions of clients that have sent it nothing yet. If the server drops unsigned messages,
-        // all other clients sign.
+        // A new leader knows sessions of clients that have not sent it a message yet. If the server drops unsigned
+        // messages, a client without a key must be such a client.
         let clients = status
             .sessions
             .iter()
@@ -99,8 +101,8 @@ impl Signers {
         let nodes = status.nodes.iter();
         let others = nodes.filter(|it| status.address.as_ref() != Some(&it.address));
         let trust = &status.trust;
-        // A waiter of a resting token sends nothing to other waiters. If the nodes drop unsigned messages, all nodes of
-        // the ring sign. A node with a penalty may be dead.
+        // While the token rests, waiters send no messages to each other. So a node without a key may not have sent any
+        // message. If the nodes drop unsigned messages, all nodes of the ring sign. A node with a penalty may be dead.
         let nodes = others.filter_map(|it| {
             let sends = trust.accepts_unsigned && it.penalty.threshold == 0;
             let key = valid_key(trust, it.key);
@@ -109,8 +111,8 @@ impl Signers {
         Self::new(trust, nodes)
     }
 
-    /// Most nodes of the board send no datagrams to each other, so the connections to the neighbors count too. A
-    /// connection is encrypted if both ends had a key when it began.
+    /// Returns the keys in the status of a node of the board. Most of these nodes send no datagrams to each other, so
+    /// the connections to neighbors count too. A connection is encrypted if both ends had a key when it began.
     fn of_board(keys: &BoardKeys) -> Option<Self> {
         let name = |id: u32| format!("node {id}");
         let known = keys.node_keys.iter();
@@ -145,7 +147,8 @@ impl Signers {
         })
     }
 
-    /// Returns the number of nodes for each id of a key of this node, and for `none`.
+    /// For each id of this node's keys, returns the number of nodes that use the key. The number for `none` counts the
+    /// nodes without a key.
     pub(crate) fn nodes_by_key(&self) -> BTreeMap<String, u64> {
         let known = &self.trust.keys;
         let mut counts: BTreeMap<_, _> = known.iter().map(|key| (key.to_string(), 0)).collect();
@@ -153,7 +156,8 @@ impl Signers {
         counts
     }
 
-    /// Returns the number of clients for each id of a key, and for `none`.
+    /// For each id of a key, returns the number of clients that use the key. The number for `none` counts the clients
+    /// without a key.
     pub(crate) fn clients_by_key(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         count(&mut counts, self.clients.iter().map(|it| it.key));
@@ -168,7 +172,7 @@ impl Sender {
     }
 }
 
-/// Returns the key of a node, unless this node has removed the key since the node's last message.
+/// Returns the key of a node. Returns `None` if this node has removed the key after the last message.
 fn valid_key(trust: &TrustStatus, key: Option<u32>) -> Option<u32> {
     key.filter(|key| trust.keys.contains(key))
 }

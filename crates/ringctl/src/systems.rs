@@ -29,8 +29,8 @@ pub(crate) enum SystemCommand {
 }
 
 impl SystemCommand {
-    /// Executes the command. If the command needs a node, sends the command to the node of `socket`. Prints to `output`
-    /// and returns the exit code.
+    /// Executes the command. If the command needs a node, uses the node whose control socket is `socket`. Prints to
+    /// `output` and returns the exit code.
     pub(super) fn execute(
         &self,
         socket: Result<PathBuf, Error>,
@@ -66,7 +66,7 @@ impl SystemCommand {
         }
     }
 
-    /// Whether nodes of a system can serve the command; `None` is Lab2.
+    /// Whether nodes of `system` can serve the command. For Lab2, `system` is `None`.
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match (self, system) {
             (
@@ -82,7 +82,7 @@ impl SystemCommand {
         }
     }
 
-    /// Returns a text with the machine's name after each MAC address that the node at `socket` knows.
+    /// Adds the name of the machine after each MAC address of a text. The names come from the node at `socket`.
     pub(super) fn add_names(&self, socket: &Path, text: String) -> String {
         match self {
             Self::Ring(_) | Self::Doctor(_) => lab2::add_names(socket, text),

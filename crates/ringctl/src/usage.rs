@@ -11,8 +11,8 @@ const VALUE_CHARS_MAX: usize = 40;
 /// The clap id of the argument that contains the command to run.
 const COMMAND_ID: &str = "command";
 
-/// Returns the error, with a better explanation if one exists. `command` declares the options; `given` is the command
-/// line, including the program's name.
+/// Returns the error. If a better explanation exists, the error contains it. `command` declares the options; `given` is
+/// the command line, including the program's name.
 pub(super) fn explain(error: Error, command: Command, given: &[OsString]) -> Error {
     let error = shorten_value(error);
     if error.kind() != ErrorKind::MissingRequiredArgument {
@@ -30,8 +30,8 @@ pub(super) fn explain(error: Error, command: Command, given: &[OsString]) -> Err
     }
 }
 
-/// Shortens the wrong value in an error. The reason follows the value, and readers would not find a reason after
-/// thousands of bytes.
+/// Shortens the wrong value in an error. The reason follows the value in the text, so a user would not find the reason
+/// after a value of thousands of bytes.
 fn shorten_value(mut error: Error) -> Error {
     if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue)
         && value.chars().count() > VALUE_CHARS_MAX
@@ -46,8 +46,7 @@ fn shorten_value(mut error: Error) -> Error {
     error
 }
 
-/// Explains an option that follows the command to run. `ringctl` took an option after the command for an option of that
-/// command.
+/// Explains an option that follows the command to run. `ringctl` took this option for an option of the command to run.
 fn explain_misplaced_option(understood: &PartialParse, missing: &[String]) -> Option<String> {
     let words = words(understood, COMMAND_ID);
     let program = words.first()?;
@@ -80,8 +79,8 @@ fn explain_missing_command(understood: &PartialParse, missing: &[String]) -> Opt
     ))
 }
 
-/// Returns the arguments that stand before the command to run. Each item is the name of an argument in the help, and
-/// the words that were given for this argument.
+/// Returns the arguments that stand before the command to run. Each item contains the name of an argument, as the help
+/// shows it, and the words that were given for this argument.
 fn arguments_before_command(
     understood: &PartialParse,
 ) -> impl Iterator<Item = (String, Vec<String>)> {

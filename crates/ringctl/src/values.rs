@@ -96,7 +96,7 @@ pub(super) fn parse_label(text: &str) -> Result<String, String> {
     }
 }
 
-/// Returns as much of a name as fits into a label.
+/// Returns the longest beginning of a name that fits into a label.
 pub(super) fn truncate_label(name: &str) -> &str {
     truncate_to_bytes(name, LABEL_LEN_MAX)
 }
@@ -108,8 +108,7 @@ pub(super) fn program_name(command: &[OsString]) -> Cow<'_, str> {
     name.unwrap_or_default().to_string_lossy()
 }
 
-/// Reads up to `most` + 1 bytes from standard input. If the result is longer than `most`, the caller knows that the
-/// data are too long.
+/// Reads up to `most` + 1 bytes from standard input. If the result has more than `most` bytes, the data are too long.
 pub(super) fn read_data(most: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(most + 1).unwrap_or(u64::MAX);

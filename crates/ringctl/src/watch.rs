@@ -15,7 +15,7 @@ use super::render::{self, View};
 /// Prints events until the daemon ends. With `turns`, also prints the handovers of the token.
 ///
 /// # Errors
-/// Never returns without an error. Returns an [`Error`] when the daemon ends. Also fails if `output` cannot be written.
+/// This function always ends with an error. It fails when the daemon ends, or if `output` cannot be written.
 pub(super) fn watch(
     socket: &Path,
     json: bool,
@@ -25,7 +25,7 @@ pub(super) fn watch(
 ) -> anyhow::Result<()> {
     let mut events = EventStream::open(socket, from, turns)?;
     let mut next = from;
-    // The names of the members come from the view of the snapshot.
+    // The snapshot has a view, which contains the names of the members.
     let mut view = None;
     while let WatchInput::Reply(line, reply) = events.next(None)? {
         match reply {
@@ -76,12 +76,13 @@ impl<'a> EventStream<'a> {
     /// Starts a watch. If `from` is given, begins with the event that has this number.
     pub(super) fn open(socket: &'a Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
         let mut daemon = Connection::open(socket)?;
-        // Errors are ignored: even if sending failed, a daemon without room for another client answers.
+        // Ignore errors: a daemon that cannot serve another client closes the connection, but sends an answer before.
         let _ = daemon.send(&CommonRequest::Watch { from, turns });
         Ok(Self(daemon))
     }
 
-    /// Returns the next message before the deadline. Skips messages that are unknown to this version of `ringctl`.
+    /// Returns the next message, or reports that the deadline has passed. Skips messages that this version of `ringctl`
+    /// does not know.
     pub(super) fn next(&mut self, deadline: Option<Instant>) -> Result<WatchInput, Error> {
         loop {
             let line = match self.0.receive(|| deadline).map_err(Error::System)? {

@@ -8,7 +8,8 @@ use super::kinds::{
 };
 use crate::signers::{Sender, Signers};
 
-/// Returns the findings about a node of a system that has no further checks.
+/// Returns the findings about a node, from the facts that nodes of all systems report. Systems other than the ring have
+/// no further findings.
 pub(super) fn check(status: &NodeStatus) -> Vec<Finding> {
     let Verdict { health, troubles } = status.verdict();
     let mut findings = check_troubles(health, &troubles);
@@ -24,8 +25,8 @@ pub(super) fn check_troubles(health: Health, troubles: &[String]) -> Vec<Finding
     findings.collect()
 }
 
-/// Returns the severity of a trouble from its place in the list. The worst trouble is the first, and only its health is
-/// known.
+/// Returns the severity of a trouble. `place` is its place in the list of troubles. The first trouble is the worst, so
+/// only this trouble certainly has the health of the node.
 pub(super) fn trouble_severity(health: Health, place: usize) -> Severity {
     if health == Health::Critical && place == 0 {
         Severity::Error
@@ -103,7 +104,8 @@ pub(super) fn check_keys(signers: &Signers) -> Vec<Finding> {
     findings
 }
 
-/// Returns the names of the senders without a valid signature; `None` if there are none.
+/// Returns a text with the names of the senders that have no valid signature. Returns `None` if there is no such
+/// sender.
 fn unsigned(senders: &[Sender]) -> Option<String> {
     let senders = senders.iter().filter(|sender| sender.key.is_none());
     let names: Vec<&str> = senders.map(|sender| sender.name.as_str()).collect();

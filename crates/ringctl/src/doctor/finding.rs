@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ring_control::escape_control_characters;
 use serde::Serialize;
 
-/// The severity of a finding, from the worst.
+/// The severity of a finding. The worst severity comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Severity {
@@ -28,7 +28,7 @@ impl Severity {
     }
 }
 
-/// A kind of finding. Programs know the kind by its name, which never changes.
+/// A kind of finding. The name of a kind never changes, so that programs can use it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Kind {
     #[serde(rename = "kind")]
@@ -47,7 +47,7 @@ pub(super) struct Finding {
     kind: &'static Kind,
     text: String,
     evidence: Option<String>,
-    /// The remedy. If the remedy is absent, the text contains it.
+    /// The remedy. `None` if the text already contains the remedy.
     remedy: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl Finding {
         self.severity < Severity::Note
     }
 
-    /// Replaces each text by the result of `edit`.
+    /// Replaces each text of the finding by the result of `edit`.
     pub(super) fn map_texts(self, edit: impl Fn(&str) -> String) -> Self {
         Self {
             text: edit(&self.text),

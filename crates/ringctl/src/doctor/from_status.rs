@@ -9,10 +9,10 @@ use super::finding::Finding;
 use super::kinds::{NO_OTHER_MEMBER, VERSIONS_DIFFER};
 use crate::signers::Signers;
 
-/// Returns the troubles of the daemon, and the problems that no trouble names.
+/// Returns the troubles of the daemon, and further problems that the daemon does not report as troubles.
 pub(super) fn check(status: &Status) -> Vec<Finding> {
     let mut findings = check_troubles(status.health, &status.troubles);
-    // If the node knows another member, a trouble reports the silence.
+    // If the node knows another member, the daemon already reports its silence as a trouble.
     if status.link == "up" && has_no_other_member(status) {
         findings.push(
             Finding::new(&NO_OTHER_MEMBER, "this node knows no other member")
@@ -32,7 +32,7 @@ pub(super) fn check(status: &Status) -> Vec<Finding> {
     findings
 }
 
-/// Whether the node knows no other member that could answer.
+/// Whether the node knows no other member, except members that have left.
 pub(super) fn has_no_other_member(status: &Status) -> bool {
     status.others().all(|member| member.state == "left")
 }

@@ -1,15 +1,15 @@
-//! The shortest heartbeat that the segment carries without a false alarm.
+//! Computes the shortest heartbeat interval with which the ring causes no false alarms on this network.
 //!
-//! Two conditions hold for each heartbeat H. The worst values are those of the measurement.
+//! A heartbeat interval H must fulfill two conditions. The worst values come from the measurement.
 //!
-//! 1. A waiter must hear the next heartbeat of a living owner before WAITER_TIMEOUT. The heartbeat may come too late by
-//!    the owner's worst lateness and by the worst round trip. A measurement of some seconds misses the rare worst case,
-//!    so this delay D counts twice. If no frame was lost, one heartbeat in succession may still be lost; otherwise two:
-//!    `(1 + lost) × H + 2 × D ≤ WAITER_TIMEOUT`.
-//! 2. The answer to an offer of the token must arrive before the offer expires:
-//!    `worst round trip ≤ (TAKE_ATTEMPTS + ½) × TAKE_TIMEOUT`.
+//! 1. A waiter must hear the next heartbeat of a living owner before WAITER_TIMEOUT. D is the worst lateness of an
+//!    owner plus the worst round trip. A measurement of some seconds misses the rare worst case, so D counts twice.
+//!    Some successive heartbeats may be lost: one if the measurement lost no frame, and otherwise two. So the condition
+//!    is `(1 + lost) × H + 2 × D ≤ WAITER_TIMEOUT`.
+//! 2. The answer to an offer of the token must arrive before the offer expires. So the condition is `worst round trip ≤
+//!    (TAKE_ATTEMPTS + ½) × TAKE_TIMEOUT`.
 //!
-//! WAITER_TIMEOUT and TAKE_TIMEOUT are proportional to H, as in the present options of the ring.
+//! WAITER_TIMEOUT and TAKE_TIMEOUT stay proportional to H: their ratios to H are those of the ring's present options.
 
 use std::time::Duration;
 
@@ -21,14 +21,16 @@ use serde::Serialize;
 use super::finding::Finding;
 use super::kinds::{HEARTBEAT_SHORT, LATE_BEFORE};
 
-/// Lost heartbeats in succession that must cause no alarm, if no frame and if some frames were lost.
+/// The number of successive heartbeats that may be lost without an alarm. The first value applies if the measurement
+/// lost no frame, and the second value if it lost frames.
 const LOST_BEATS: [u64; 2] = [1, 2];
-/// Factor of the measured delay.
+/// The factor by which the measured delay is multiplied.
 const DELAY_MARGIN: u64 = 2;
-/// Longest time that a result contains. Members report the times, so a wrong time may be very long.
+/// Longest time that a result may contain. A limit is necessary, because a member may report a wrong time that is very
+/// long.
 const TIME_MAX_NS: u64 = 3_600_000_000_000;
 
-/// The shortest heartbeat, and the reason.
+/// The shortest heartbeat, and the reason why it cannot be shorter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct ShortestHeartbeat {
     shortest_ns: u64,
@@ -96,7 +98,7 @@ impl ShortestHeartbeat {
         )
     }
 
-    /// Returns the finding if the heartbeat of the ring is too short.
+    /// Returns a finding if the heartbeat of the ring is too short.
     pub(super) fn finding(&self) -> Option<Finding> {
         let (shortest, current) = (format_ns(self.shortest_ns), format_ns(self.current_ns));
         (self.current_ns < self.shortest_ns).then(|| {
@@ -142,9 +144,9 @@ fn worst_lateness(report: &SurveyReport) -> Option<Worst> {
     Some(Worst { ns, text })
 }
 
-/// Returns the note about the member with the longest delay since its start, if a living owner with this delay would
-/// count as dead. The delay has no time: the machine may have been suspended long ago, so the delay determines no
-/// heartbeat.
+/// Finds the member with the longest delay since its start. If an owner with this delay would count as dead, returns a
+/// note about the member. The time of the delay is unknown: for example, the machine may have been suspended long ago.
+/// So this delay has no influence on the shortest heartbeat.
 pub(super) fn late_before(constants: &ConstantsStatus, report: &SurveyReport) -> Option<Finding> {
     let late = report.members.iter().filter_map(|member| {
         let since_start = member.report.as_ref()?.lateness_ns.min(TIME_MAX_NS);
@@ -175,7 +177,7 @@ fn has_loss(report: &SurveyReport) -> bool {
     })
 }
 
-/// Rounds a time up to two digits of a unit.
+/// Rounds a time up to two significant digits.
 fn round_up(ns: u64) -> u64 {
     let mut step = 1_000_000;
     while step * 100 < ns {

@@ -1,9 +1,9 @@
 //! `ringctl doctor`: finds the problems of a node and of this machine, and the remedy of each.
 //!
-//! `common.rs` makes the findings that nodes of all systems have, from the status of the daemon. A node of a ring has
-//! further findings (`ring.rs`) from three sources. The first is its status. The second is a survey, in which the
-//! members measure each other. The third is this machine: its interface, its bridge and its filters. Each source may be
-//! missing.
+//! `common.rs` makes the findings that are possible for nodes of all systems, from the status of the daemon. For a node
+//! of a ring, `ring.rs` makes further findings from three sources. The first source is the status. The second is a
+//! survey, in which the members measure the frames between each other. The third is this machine: its interface, its
+//! bridge and its filters. Each source may be missing.
 
 mod common;
 mod finding;
@@ -79,7 +79,7 @@ pub(crate) fn examine(
 ) -> anyhow::Result<u8> {
     let found = match socket {
         Ok(socket) => examine_at(&socket)?,
-        // Without a name, no interface can be examined.
+        // No node is named, so there is no interface to examine.
         Err(error @ Error::NoneRuns) => {
             Examination::of(vec![Finding::new(&NO_DAEMON, error.to_string())])
         }
@@ -117,7 +117,7 @@ fn fetch_status(socket: &Path) -> Result<NodeStatus, Error> {
     }
 }
 
-/// Returns the examination without a daemon. For a ring, it also examines this machine.
+/// Returns the result if no daemon answers. For a ring, also examines this machine.
 fn without_answer(error: &Error, socket: &Path) -> Examination {
     let is_missing = matches!(
         error,

@@ -17,10 +17,10 @@ use crate::lab2::ask_for_survey;
 use crate::nodes::start_command;
 use crate::render::members::{append_names, name_surveyed};
 
-/// Time without a measurement in which the error counters of the interface may grow.
+/// Time between two readings of the interface's error counters, if there is no measurement.
 const COUNTER_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Examines a node of a ring. Its control socket is `socket`.
+/// Examines the node of a ring that has this control socket and this status.
 pub(super) fn examine(socket: &Path, status: &Status) -> anyhow::Result<Examination> {
     let frames = RingFrames {
         interface: &status.interface,
@@ -64,7 +64,8 @@ pub(super) fn examine(socket: &Path, status: &Status) -> anyhow::Result<Examinat
     })
 }
 
-/// Examines the machine of a ring whose daemon does not answer. `finding` is the reason.
+/// Examines the machine of a ring whose daemon does not answer. `finding` contains the reason why the daemon does not
+/// answer.
 pub(super) fn without_daemon(finding: Finding, node: &NodeName) -> Examination {
     let mut findings = vec![finding];
     if let Some((interface, ethertype)) = split_ring_name(node) {
@@ -82,7 +83,7 @@ pub(super) fn without_daemon(finding: Finding, node: &NodeName) -> Examination {
     Examination::of(findings)
 }
 
-/// Returns the finding about a ring without a daemon.
+/// Returns the finding that no daemon runs for this ring.
 pub(super) fn no_daemon(node: &NodeName) -> Finding {
     let ring = node.to_string();
     let finding = Finding::new(&NO_DAEMON, format!("no ringd runs on {ring}"));

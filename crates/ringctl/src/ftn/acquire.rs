@@ -1,4 +1,4 @@
-//! Acquires a token for a subcommand that uses no keeper.
+//! Acquires a token for the subcommands that use no keeper.
 
 use ring_client::token::{self, Session};
 

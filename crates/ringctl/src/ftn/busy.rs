@@ -1,4 +1,5 @@
-//! The text for a token that was not granted in time: its holders and waiting clients.
+//! The error text for a token that was not granted in time. The text describes the holders of the token and the waiting
+//! clients.
 
 use std::time::Duration;
 

@@ -19,8 +19,8 @@ pub(super) const CLIENT_TIMEOUT: &str = "15s";
 /// The environment variable with the path of the list of servers.
 pub(super) const SERVERS_VARIABLE: &str = "RINGD_SERVERS";
 
-/// Maximum time for resolving names. After this time limit, the session begins without the missing addresses, and adds
-/// them later. The user's time limits begin with the session.
+/// Maximum time for resolving names at the start. Addresses that are missing after this time are added to the session
+/// later. The time limits of the user begin after this time, with the session.
 const RESOLVE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A list of servers, with the text that it was read from.
@@ -67,13 +67,13 @@ pub(super) struct ServiceClient {
 
 pub(super) enum Outcome<T> {
     Done(T),
-    /// A signal interrupted the work. The error contains the exit code for the process.
+    /// A signal interrupted the work. The value is the exit code for the process.
     Stopped(u8),
 }
 
 impl ServiceClient {
-    /// Does some work in a session, and then always logs out. A signal interrupts the work. Servers show `introduction`
-    /// to people as the name of the client.
+    /// Opens a session, does some work in it, and then always logs out. A signal interrupts the work. Servers show
+    /// `introduction` to people as the name of the client.
     pub(super) fn with_session<T>(
         &self,
         introduction: &str,
@@ -90,7 +90,7 @@ impl ServiceClient {
         };
         let mut session = open().map_err(session_error)?;
         let done = work(&mut session);
-        // A lost logout needs no repetition: the servers end the session after the client timeout.
+        // A failed logout does no harm, because the servers end the session after the client timeout.
         let _ = session.log_out();
         match done {
             Ok(done) => Ok(Outcome::Done(done)),

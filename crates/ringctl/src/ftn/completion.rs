@@ -17,16 +17,17 @@ use super::list::fetch_all;
 
 /// Maximum time until the session is live.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum time between two pages. If one server is silent, the names from other servers are still useful.
+/// Maximum time between two pages. After this time, the names from the servers that answered are offered.
 const PAGE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Maximum time for the whole completion, including the resolution of names: a person waits at a prompt.
+/// Maximum time for the whole completion, including the resolution of names. The time is short, because a person waits
+/// at a prompt.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Returns the tokens of the servers that `ringctl token` would ask. If the servers do not answer in time,
-/// returns an empty list. A shell would not show an error of a completion.
+/// Returns the tokens of the servers that `ringctl token` would ask. If the servers do not answer in time, returns an
+/// empty list, because a shell would not show an error.
 pub(super) fn token_candidates() -> Vec<CompletionCandidate> {
     let (done, answer) = mpsc::channel();
-    // When the shell has its answer, the process ends, and a thread that still waits ends with it.
+    // The thread may still wait when the shell has its answer. It ends with the process.
     thread::spawn(move || done.send(list_candidates()));
     answer
         .recv_timeout(COMPLETION_TIMEOUT)
@@ -38,7 +39,7 @@ pub(super) fn token_candidates() -> Vec<CompletionCandidate> {
 fn list_candidates() -> Option<Vec<CompletionCandidate>> {
     let named = value_on_command_line("--servers").or_else(|| env::var_os(SERVERS_VARIABLE));
     let list = named.unwrap_or_else(|| SERVERS.into());
-    // A pipe can be read only once, and the command that the user types needs its contents.
+    // Do not read a pipe: it can be read only once, and the command that the user is typing needs its contents.
     if !fs::metadata(&list).ok()?.is_file() {
         return None;
     }

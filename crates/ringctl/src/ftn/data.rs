@@ -26,7 +26,8 @@ pub(super) fn get(
     nested::refuse_nested(&client.servers.resolved, name, Access::Shared)?;
     let done = client.with_session(&options.introduction("ringctl token get"), |session| {
         let grant = acquire_token(session, options, name, Access::Shared)?;
-        // If the session is lost now, the data are still correct: they were read while the session held the token.
+        // If the release fails because the session is lost, the data are still correct, because they were read while
+        // the session held the token.
         match session.release_by(
             name.bytes(),
             None,
@@ -37,7 +38,8 @@ pub(super) fn get(
         }
     })?;
     match done {
-        // The servers cannot distinguish data that were lost with a server from data that were never set.
+        // Empty data may mean that the data were never set, or that they were lost with a server. The servers cannot
+        // distinguish these cases.
         Outcome::Done(data) if data.is_empty() => {
             let text = format!(
                 "{name} has no data: no client has set any, or a server has lost them (see the servers' logs); set \
@@ -101,7 +103,7 @@ pub(super) fn set(
     })
 }
 
-/// Returns the deadline of a command that began at `began`. After the deadline, the command may still need some time.
+/// Returns the time until which a command that began at `began` may wait.
 fn deadline(options: &AcquireOptions, began: Instant) -> Option<Instant> {
     let longest = options.wait_limits().total_max();
     longest.map(|longest| began + longest)

@@ -13,7 +13,7 @@ use super::options::AcquireOptions;
 pub(super) struct HoldOptions<'a> {
     pub(super) name: &'a TokenName,
     pub(super) access: Access,
-    /// Whether the hold ends when a client waits for the token. A signal always ends the hold.
+    /// Whether the hold ends when another client waits for the token. In any case, a signal ends the hold.
     pub(super) until_revoked: bool,
 }
 

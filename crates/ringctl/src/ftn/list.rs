@@ -17,7 +17,7 @@ use super::page::{HoldMode, ListedToken, Page};
 
 /// Maximum time between two pages, from any server.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The exit code for a list that lacks the tokens of a silent server.
+/// The exit code if the tokens of a silent server are missing in the list.
 const INCOMPLETE_CODE: u8 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +30,10 @@ enum ListState {
 
 pub(super) struct AllTokens {
     states: Vec<ListState>,
-    /// For each token: its server, the JSON object from the server, and the part of the object that `ringctl`
-    /// understands.
+    /// For each token, the index of its server, the JSON object from the server, and the part of this object that
+    /// `ringctl` knows.
     tokens: Vec<(usize, Map<String, Value>, Option<ListedToken>)>,
-    /// The smallest quorum of any server; `None` if all quorums are majorities.
+    /// The smallest quorum that a server announced. `None` if all servers require a majority.
     quorum: Option<usize>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn list(
                 format_duration(PAGE_TIMEOUT)
             ),
         };
-        // If standard error is closed, the exit code still reports the missing tokens.
+        // If this fails, the exit code still shows that tokens are missing.
         let _ = writeln!(io::stderr(), "ringctl: {text}");
     }
     let warning = all
@@ -166,7 +166,8 @@ impl AllTokens {
             last = listed.as_ref().map(|listed| listed.name.clone()).or(last);
             self.tokens.push((server, token, listed));
         }
-        // Names ascend from page to page. Without this check, a server that repeats a page would be asked indefinitely.
+        // The names must ascend from page to page. Without this check, `ringctl` would ask a server that repeats a page
+        // again and again.
         let next = TokenName::from_hex(&page.next?)?;
         last.is_none_or(|last| last <= next).then_some(next)
     }

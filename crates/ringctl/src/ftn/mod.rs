@@ -1,8 +1,8 @@
 //! `ringctl token`: the client of the token service.
 //!
-//! Each of `get`, `set`, `hold` and `list` uses one [`Session`]. The session ends with a logout. `run` uses a keeper,
-//! as `ringctl run` does. The keeper starts its own granter (`granter`). The granter owns the session and does the work
-//! of a daemon. Start reading with `options.rs`.
+//! Each of the commands `get`, `set`, `hold` and `list` uses one [`Session`], and ends it with a logout. The command
+//! `run` uses a keeper, as `ringctl run` does. The keeper starts a granter (`granter`), which owns the session and does
+//! the work of a daemon. Start reading with `options.rs`.
 
 mod acquire;
 mod busy;

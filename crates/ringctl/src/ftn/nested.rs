@@ -1,4 +1,4 @@
-//! Tokens that this program runs under. If the program waited for one of these tokens, it would wait for its own end.
+//! Tokens that this program runs under. If the program waited for such a token, it would wait for its own end.
 
 use std::env;
 
@@ -11,7 +11,8 @@ use super::name::TokenName;
 /// spaces. NAME is in hexadecimal digits, and HOW is `s` (shared) or `x` (exclusive).
 pub(super) const TOKENS_VARIABLE: &str = "RINGD_TOKENS";
 
-/// Refuses a token that this program runs under. But a program that shares the token may request a further share of it.
+/// Refuses a token that this program runs under. But if the program shares this token, it may request the token as
+/// shared once more.
 pub(super) fn refuse_nested(
     servers: &Servers,
     name: &TokenName,
@@ -28,7 +29,7 @@ pub(super) fn refuse_nested(
     Ok(())
 }
 
-/// Returns the variable's value for a command that runs under an additional token.
+/// Returns the value of [`TOKENS_VARIABLE`] for a command that runs under an additional token.
 pub(super) fn with_token(servers: &Servers, name: &TokenName, access: Access) -> String {
     let held = env::var(TOKENS_VARIABLE).unwrap_or_default();
     let one_more = entry(servers.signature(), name, access);

@@ -11,7 +11,7 @@ use super::name::TokenName;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Page {
-    /// The name after which the next page begins, in hexadecimal digits. The last page has `None`.
+    /// The name after which the next page begins, in hexadecimal digits. `None` for the last page.
     pub(super) next: Option<String>,
     pub(super) tokens: Vec<Map<String, Value>>,
     /// The server's quorum, if it is less than a majority.
@@ -78,7 +78,7 @@ impl ListedToken {
         })
     }
 
-    /// Describes a holder: the name that the program gave itself, and its machine.
+    /// Returns a text for a holder: the name that the program gave itself, and its machine.
     pub(super) fn holder_text(&self, session: i64, names: &Names) -> String {
         let Some(known) = self.programs.iter().find(|it| it.session == session) else {
             return format!("session {session}");

@@ -51,12 +51,12 @@ pub(super) fn run(client: &ServiceClient, options: &TokenRunOptions) -> Result<u
     run::run(assignment, None, &options.command, environment, to_error)
 }
 
-/// Returns the margins of a lease. A lease lasts three quarters of the client timeout, and is renewed every fifth of
-/// the client timeout. The servers may have a shorter timeout than the client, so each margin is a share of the lease.
-/// The margin for the warning is an eighth of the timeout, and the margin for the kill is a thirty-second of the
-/// timeout. If a renewal is lost, the client repeats it within an eighth of the timeout. So a warning occurs only if
-/// the servers are silent for more than a third of the timeout. The servers free the token a quarter of the timeout
-/// after the end of the lease. At that time, even the last killed processes have ended.
+/// Returns the margins of a lease. T is the client timeout. A lease lasts three quarters of T, and is renewed after
+/// each fifth of T. The servers may have a shorter timeout than the client, so each margin is a fraction of the lease.
+/// The margin for the warning is an eighth of T, and the margin for the kill is a thirty-second of T. If a renewal is
+/// lost, the client repeats it within an eighth of T. So the work is warned only if the servers are silent for more
+/// than a third of T. The servers free the token a quarter of T after the end of the lease. At that time, even the last
+/// killed processes have ended.
 const MARGINS: Margins = Margins {
     warning: Margin::share(6, WARNING_MAX),
     kill: Margin::share(24, KILL_MAX),

@@ -8,7 +8,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use super::super::Error;
 
 /// SIGTERM, SIGINT and SIGHUP, and a descriptor that becomes readable when one of these signals arrives. If the process
-/// ignored a signal from its start, the signal stays ignored.
+/// ignored one of these signals at its start, the signal stays ignored.
 pub(super) struct StopSignals(SignalFd);
 
 impl StopSignals {

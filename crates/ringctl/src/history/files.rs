@@ -14,9 +14,10 @@ use super::record::Record;
 /// The records of the files of holds.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// The records of each file and of its older generation. The newest record of each file comes first.
+    /// One list of records per file, which includes the records of the file's older generation. The newest record comes
+    /// first.
     pub records: Vec<Vec<Record>>,
-    /// The first error. This user may have no permission, and other files may be readable nevertheless.
+    /// The first error. It does not stop the search, because this user may have the permission to read other files.
     pub error: Option<Error>,
 }
 
@@ -58,7 +59,7 @@ pub(super) fn read(directory: &Path, node: Option<&NodeName>) -> Found {
     found
 }
 
-/// Returns the text of the newer file and of the older file, as far as they exist.
+/// Returns the texts of the newer file and of the older file. A missing file has no text.
 fn read_generations(newer: &Path) -> io::Result<Vec<String>> {
     let files = open_generations(newer)?;
     let texts = files.into_iter().map(|mut file| {
@@ -69,7 +70,7 @@ fn read_generations(newer: &Path) -> io::Result<Vec<String>> {
     texts.collect()
 }
 
-/// Opens both generations. The daemon may rename the newer file in between, so this function then opens them again.
+/// Opens both generations. If the daemon renames the newer file in the meantime, opens both files again.
 fn open_generations(newer: &Path) -> io::Result<Vec<File>> {
     loop {
         let new = if_exists(File::open(newer))?;
@@ -112,7 +113,7 @@ mod tests {
         write("eth0.history", &["c", "d"]);
         write("eth0.history.1", &["a", "b"]);
         write("eth0.member-history", &["m"]);
-        // The daemon has not yet made the newer file.
+        // This daemon has not yet created a newer file after the rename.
         write("eth1.history.1", &["x"]);
         write("eth2.state", &["s"]);
         let found = read(directory.path(), None);

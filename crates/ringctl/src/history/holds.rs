@@ -1,5 +1,5 @@
-//! Joins the lines about the beginning and the end of each hold. The lines come newest first, so the number of holds
-//! limits the memory and the time.
+//! Joins the lines about the beginning and the end of each hold. The newest line comes first, so the collector can stop
+//! after the wanted number of holds.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::record::Record;
 
 const NANOS_PER_MS: u64 = 1_000_000;
-/// Maximum difference between two lines' beginnings of the same hold.
+/// Two lines are about the same hold if their beginnings of the hold differ by at most this time.
 const SAME_BEGINNING_MS: u64 = 2_000;
 
 /// The locks whose holds are collected.
@@ -26,11 +26,11 @@ pub(super) enum LockChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// No line about the end exists.
+    /// There is no line about the end of the hold, so the hold lasts.
     Held,
     Released,
     Lost,
-    /// The hold of another machine ended, and this machine does not know how.
+    /// A hold of another machine ended. This machine does not know the reason of the end.
     Ended,
     /// The daemon of this machine ended during the hold, or the line about the end is missing.
     Unknown,
@@ -54,14 +54,14 @@ pub(super) struct Hold {
     pub fencing: Option<String>,
     /// Beginning, in milliseconds since 1970.
     pub from_ms: u64,
-    /// Duration; `None` if the hold lasts, or if its end is unknown.
+    /// Duration. `None` if the hold has not ended, or if its end is unknown.
     pub held_ns: Option<u64>,
     pub outcome: Outcome,
     pub exit: Option<u8>,
     pub reason: Option<String>,
 }
 
-/// Identity of a hold in the log.
+/// Key of a hold: lines with the same key are about the same hold.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct HoldKey {
     node: String,
@@ -72,11 +72,11 @@ struct HoldKey {
     pid: Option<i32>,
 }
 
-/// A hold whose beginning may follow.
+/// A hold for which older lines may contain the beginning.
 #[derive(Debug)]
 struct OpenHold {
     from_ms: u64,
-    /// Index of the hold in the list; `None` if the list lacks the hold.
+    /// Index of the hold in the list. `None` if the hold is not in the list.
     at: Option<usize>,
 }
 
@@ -90,15 +90,15 @@ pub(super) struct Collector {
     open: HashMap<HoldKey, OpenHold>,
     /// The nodes whose programs may still have a lock.
     nodes: HashSet<String>,
-    /// The nodes that were started after the current record.
+    /// The nodes that were started later than the current record.
     restarted: HashSet<String>,
-    /// The nodes on which a program got the token after the current record.
+    /// The nodes on which a program got the token later than the current record.
     granted_token: HashSet<String>,
 }
 
 impl Collector {
-    /// Makes a collector of at most `limit` holds, which last or ended after `since_ms`. `nodes` are the nodes of this
-    /// machine. The collector learns other nodes from the records.
+    /// Creates a collector of at most `limit` holds that have not ended, or that ended after `since_ms`. `nodes` are
+    /// the known nodes of this machine. The collector adds further nodes from the records.
     pub(super) fn new(
         choice: LockChoice,
         since_ms: u64,
@@ -140,13 +140,14 @@ impl Collector {
             MEMBER_HOLDS => self.add_beginning_of_member(record),
             _ => {}
         }
-        // A hold that still lasts may have begun long ago, but not before the start of its daemon.
+        // A hold that has not ended may have begun long ago, but not before the start of its daemon. So older records
+        // are needed until all daemons' starts are found.
         !(has_all_ended && self.nodes.is_subset(&self.restarted))
     }
 
     /// Returns the holds, the oldest first.
     pub(super) fn into_holds(mut self) -> Vec<Hold> {
-        // The end of a hold that still lasts is the newest end.
+        // First put the holds that have not ended: they count as newer than all others.
         self.holds.sort_by_key(|hold| hold.outcome != Outcome::Held);
         self.holds.truncate(self.limit);
         self.holds.reverse();
@@ -154,15 +155,15 @@ impl Collector {
         self.holds
     }
 
-    /// Whether the list has all holds that ended, if the current record has the time `time_ms`.
+    /// Whether the list contains all wanted holds that have ended. `time_ms` is the time of the current record.
     fn has_all_ended(&self, time_ms: u64) -> bool {
         self.holds.len() >= self.limit || time_ms < self.since_ms
     }
 
     fn add_grant(&mut self, record: Record) {
-        // The line of the end has the exact beginning.
+        // If there is a line about the end, it already contains the exact beginning.
         if self.open.remove(&key(&record)).is_none() {
-            // If the line of the end is missing, a later grant of the token shows the end.
+            // If the line about the end is missing, a later grant of the token shows that the hold has ended.
             let is_over = record.name.is_none() && self.granted_token.contains(&record.node);
             self.add_beginning(record, is_over);
         }
@@ -172,7 +173,7 @@ impl Collector {
         let Some(open) = self.open.get_mut(&key(&record)) else {
             return self.add_beginning(record, false);
         };
-        // A restarted daemon logs the beginning again.
+        // A daemon that was restarted logs the beginning again, with a later time.
         open.from_ms = open.from_ms.min(beginning_ms(&record));
         if let Some(at) = open.at {
             let hold = &mut self.holds[at];
@@ -185,13 +186,14 @@ impl Collector {
     fn add_end_of_member(&mut self, record: Record) {
         let from_ms = beginning_ms(&record);
         let is_same = |open: &OpenHold| open.from_ms.abs_diff(from_ms) <= SAME_BEGINNING_MS;
-        // If a daemon did not hear the owner for a while, it logs an end, and later the same hold again.
+        // If a daemon did not hear the owner for a while, it logs an end. Later it logs the beginning of the same hold
+        // again.
         if !self.open.get(&key(&record)).is_some_and(is_same) {
             self.add_hold(record, Outcome::Ended);
         }
     }
 
-    /// Adds a hold without a line about its end. `is_over` is whether other lines show that the hold ended.
+    /// Adds a hold that has no line about its end. `is_over` is `true` if other lines show that the hold has ended.
     fn add_beginning(&mut self, record: Record, is_over: bool) {
         let outcome = if is_over || self.restarted.contains(&record.node) {
             Outcome::Unknown

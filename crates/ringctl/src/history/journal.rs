@@ -16,7 +16,7 @@ use super::record::Record;
 
 /// The directories of the journal on the disk and in memory.
 const JOURNAL_DIRS: [&str; 2] = ["/var/log/journal", "/run/log/journal"];
-/// The users of the units. Entries of other users, who may write anything to the journal, do not count.
+/// The users as which the units run. Entries of other users are ignored, because every user may write to the journal.
 const SERVICE_USERS: [&str; 2] = ["ringd", "ringd-jitterbug"];
 
 /// The records of the journal.
@@ -26,8 +26,8 @@ pub(super) struct Journal {
     is_over: bool,
 }
 
-/// Starts to read the records of one node or of all nodes. Also returns the names of the nodes whose starts the journal
-/// contains. Returns `None` if the machine has no journal.
+/// Starts to read the records of one node or of all nodes. Also returns the names of all nodes that have logged their
+/// start to the journal. Returns `None` if the machine has no journal.
 ///
 /// # Errors
 /// Fails if this user may not read the journal, or if journalctl fails.
@@ -49,7 +49,7 @@ pub(super) fn read(node: Option<&NodeName>) -> Result<Option<(Journal, HashSet<S
     Ok(journal.map(|journal| (journal, nodes)))
 }
 
-/// Returns a file of the system's journal that this user may not read.
+/// Returns the path of a file of the system's journal that this user may not read.
 fn unreadable_file(directory: &Path) -> Option<PathBuf> {
     let machines = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -101,7 +101,7 @@ impl Journal {
         self.is_over = true;
         let mut errors = String::new();
         if let Some(mut stream) = self.child.stderr.take() {
-            // Without its errors, journalctl still has an exit code.
+            // If this read fails, the exit code of journalctl still shows its failure.
             let _ = stream.read_to_string(&mut errors);
         }
         let status = self.child.wait().map_err(Error::System)?;
@@ -141,7 +141,7 @@ impl Iterator for Journal {
 }
 
 impl Drop for Journal {
-    /// Ends journalctl, which may have many more entries.
+    /// Ends journalctl, because it may still have many entries to print.
     fn drop(&mut self) {
         // A process that has already ended needs no signal.
         let _ = self.child.kill();

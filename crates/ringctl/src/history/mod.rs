@@ -132,7 +132,7 @@ pub(super) fn print(
     if options.quiet {
         return Ok(());
     }
-    // If standard error is closed, the output is still correct.
+    // If the errors cannot be printed, the output is still correct.
     for error in skipped {
         let _ = writeln!(
             io::stderr(),
@@ -145,8 +145,8 @@ pub(super) fn print(
     Ok(())
 }
 
-/// The errors of the sources. A daemon uses only one of the two sources, and a user may have no permission for the
-/// other source.
+/// The errors of the two sources: the journal and the files. Each daemon uses only one of them, and the user may have
+/// no permission to read the other.
 struct SourceErrors {
     journal: Option<Error>,
     file: Option<Error>,
@@ -155,12 +155,14 @@ struct SourceErrors {
 }
 
 impl SourceErrors {
-    /// Returns the errors of the skipped sources that matter. `found_none` is whether all sources have no hold.
+    /// Returns the errors that the user should see. `found_none` is `true` if no hold was found.
     ///
     /// # Errors
-    /// Fails if the sources found no hold because this user cannot read the journal, or the file without a journal.
+    /// Fails if no hold was found, and if this user cannot read the journal. Without a journal, also fails if this user
+    /// cannot read a file.
     fn skipped(self, found_none: bool) -> Result<Vec<Error>, Error> {
-        // With a journal, the directory of the files is usually closed to this user and has no file.
+        // If daemons use the journal, this user usually has no access to the directory of the files, which is empty. So
+        // ignore this error.
         let file = self.file.filter(|_| found_none || !self.has_journal);
         match (self.journal, file) {
             (Some(error), _) if found_none => Err(error),
@@ -205,8 +207,8 @@ fn find(
     (collector.into_holds(), errors)
 }
 
-/// Merges the records of the files and of the journal by their times. A source keeps its order, because the clock may
-/// have been set back between two of its records.
+/// Merges the records of the files and of the journal by their times. The records of one source keep their order,
+/// because the clock may have been set back between two records.
 fn merge(
     of_files: Vec<Vec<Record>>,
     of_journal: impl Iterator<Item = Result<Record, Error>>,
@@ -276,7 +278,7 @@ mod tests {
         let error = |name: &str, is_there: bool| is_there.then(|| Error::Journal(name.to_owned()));
         for (journal, file, has_journal, found_none, expected) in [
             (false, false, false, true, Ok(0)),
-            // Members of systemd-journal may not read the directory of the files.
+            // Members of the group systemd-journal have no permission to read the directory of the files.
             (false, true, true, false, Ok(0)),
             (false, true, true, true, Ok(1)),
             (false, true, false, true, Err("file")),

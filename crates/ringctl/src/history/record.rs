@@ -1,4 +1,4 @@
-//! A log line of a daemon about a hold.
+//! A log line about a hold, as a daemon has written it.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -80,7 +80,7 @@ impl Record {
     }
 }
 
-/// Returns the text of a field. The journal prints a text with unprintable characters as an array of bytes.
+/// Returns the text of a field. If a text contains unprintable characters, journalctl prints an array of bytes.
 fn field_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

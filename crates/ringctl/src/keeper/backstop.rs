@@ -1,6 +1,6 @@
-//! Backstops signal the work if the keeper is killed before it ends the work. The kernel sends this signal only while
-//! some process holds the tied end of the life line open. `ringctl` and the command may end, or may close the tied end.
-//! So the daemon gets a copy of the tied end.
+//! Backstops. If the keeper is killed before it has ended the work, the kernel signals the work. The kernel sends this
+//! signal only if some process holds the tied end of the life line open. `ringctl` and the command may have ended, or
+//! may have closed this end. So the daemon gets a copy of the tied end.
 
 use std::fs::File;
 use std::io;
@@ -19,8 +19,8 @@ pub(super) struct Backstop {
     trigger: Option<Trigger>,
 }
 
-/// A second life line to the work. The daemon also has the other end of this line. So the daemon can signal the work at
-/// the end of the lease, while the keeper still lives.
+/// A second life line to the work. The daemon also has a copy of its opposite end. So the daemon can signal the work at
+/// the end of the lease, even if the keeper still exists.
 struct Trigger {
     line: Lifeline,
     end: OwnedFd,
@@ -39,8 +39,8 @@ impl Backstop {
     pub(super) fn tie(work: SignalTarget, signal: Signal) -> io::Result<Self> {
         let (line, end) = Lifeline::new()?;
         line.tie(work, signal)?;
-        // A second life line is needed only with the freezer of cgroup v1. Without it, the kill timer always kills the
-        // keeper in time, even a frozen keeper.
+        // A second life line is needed only if there is the freezer of cgroup v1. Without this freezer, the kill timer
+        // always kills the keeper in time.
         let trigger = freezer::is_present().then(|| Trigger::tie(work, signal));
         Ok(Self {
             line,
@@ -49,11 +49,12 @@ impl Backstop {
         })
     }
 
-    /// Passes the life lines to the daemon, with the kill file of a control group. The daemon writes to the kill file
-    /// if the keeper ends without a release. The daemon's answer shows whether it accepted all descriptors.
+    /// Passes the life lines and the kill file of a control group to the daemon. If the keeper ends without a release,
+    /// the daemon writes to the kill file. The daemon's answer shows whether it accepted all descriptors.
     ///
     /// # Errors
-    /// Fails if the daemon ended, or if the system passes no more descriptors. After a failure, no answer arrives.
+    /// Fails if the daemon has ended, or if the system cannot pass more descriptors. After a failure, no answer
+    /// arrives.
     pub(super) fn hand_over(&self, lock: &mut HeldLock, kill: Option<&File>) -> io::Result<()> {
         let line = Some(self.line.as_fd());
         let kill = kill.map(AsFd::as_fd);

@@ -14,7 +14,8 @@ use super::{Assignment, Binding, NAME, NotAcquired, Note, Order, detach};
 use ring_client::held_lock::HeldLock;
 use ring_client::lines::Lines;
 
-/// Runs the keeper, which holds a lock for the parent process. The parent sends orders over standard input.
+/// Runs the keeper, which holds a lock for its parent process. The parent sends orders over the keeper's standard
+/// input.
 pub(crate) fn run_keeper() -> io::Result<()> {
     detach(NAME)?;
     let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -34,10 +35,10 @@ pub(crate) fn run_keeper() -> io::Result<()> {
         },
     };
     let asked = request_lock(&assignment);
-    // A working directory would keep its file system from being unmounted.
+    // Otherwise, the file system of the working directory could not be unmounted while this process runs.
     chdir("/")?;
     match asked {
-        // The keeper does not wait for the end of the granter: the granter may end later, and then init reaps it.
+        // The keeper does not wait for the granter. The granter may end after the keeper, and then init reaps it.
         Ok((lock, _granter)) => EventLoop::new(&assignment, caller, lock, bound)?.run(),
         Err(error) => {
             let why = NotAcquired::NoDaemon(error.to_string());
@@ -46,8 +47,7 @@ pub(crate) fn run_keeper() -> io::Result<()> {
     }
 }
 
-/// Requests the lock. The keeper needs no prober, because its parent probes a silent daemon. The user waits for the
-/// parent.
+/// Requests the lock. The keeper needs no prober: its parent, for which the user waits, probes a silent daemon.
 fn request_lock(assignment: &Assignment) -> Result<(HeldLock, Option<Child>), Error> {
     let answer_deadline = client::answer_deadline(assignment.wait_ms);
     let (lines, granter) = assignment.granter.connect()?;

@@ -14,8 +14,8 @@ use super::LockId;
 use super::backstop::Backstop;
 use super::registration::Registration;
 
-/// A process that `ringctl` did not start, and a registration. With the registration, other programs find the lock of
-/// this process.
+/// A process that `ringctl` did not start, and the registration of its keeper. With the registration, other programs
+/// find the keeper of the lock.
 pub(super) struct BoundProcess {
     pid: i32,
     process: OwnedFd,

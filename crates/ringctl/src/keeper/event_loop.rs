@@ -40,17 +40,18 @@ pub(super) struct EventLoop {
     alarm: Alarm,
     tree: Tree,
     bound: Option<BoundProcess>,
-    /// The parent, if the kernel must also kill the parent when the keeper is killed.
+    /// The parent, if the kernel must kill it too when the keeper is killed.
     tied_parent: Option<Pid>,
     stands_alone: bool,
     /// The connection of a `ringctl unlock` that waits for the release.
     unlocker: Option<Lines>,
     token: String,
     termination: Option<Termination>,
-    /// The time until which the keeper waits for the daemon to send the reason of a loss. The work already ends.
+    /// The time until which the keeper waits for the daemon's reason of a loss. The keeper has already begun to end the
+    /// work.
     reason_due: Option<Instant>,
-    /// The kernel timer that kills the keeper at the end of the lease. The timer is armed while some work must end or
-    /// get a signal before the end of the lease.
+    /// The kernel timer that kills the keeper at the end of the lease. The timer is armed while there is work that must
+    /// end, or must get a signal, before the end of the lease.
     kill_timer: Option<KillTimer>,
     backstop: Option<Backstop>,
     /// The note that the keeper sends after the daemon accepts or refuses the backstop.
@@ -147,7 +148,7 @@ impl EventLoop {
             self.alarm.set_deadline(self.deadline(now))?;
             self.poller.wait(None)?;
             let mut ready: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
-            // The daemon comes before the alarm, so that a renewal counts even if the keeper reads it late.
+            // Handle the daemon before the alarm. So a renewal counts even if the keeper reads it late.
             ready.sort_unstable();
             for key in ready {
                 let next = match key {
@@ -209,7 +210,8 @@ impl EventLoop {
             self.survivor_reported = true;
             self.send_note(&Note::Outlived(survivor_text(survivor)));
         }
-        // An earlier release would reach the daemon before the daemon ends the lock, and hide the reason of the loss.
+        // Do not release the lock before the reason has arrived. If the release reached the daemon first, the daemon
+        // would not send the reason of the loss.
         if is_complete && self.reason_due.is_none() {
             Flow::Stop
         } else {
@@ -222,8 +224,8 @@ impl EventLoop {
         self.termination.is_none() && self.lock.is_overdue(now)
     }
 
-    /// Reads one more time before the lock counts as lost. On a busy machine, a renewal may wait in the socket while
-    /// the keeper waits for a processor.
+    /// Reads once more before the lock counts as lost, because a renewal may have arrived. On a busy machine, the
+    /// keeper may wait for a processor while the renewal waits in the socket.
     fn read_late_messages(&mut self, now: Instant) -> io::Result<Flow> {
         if self.lock.fill_by(Some(now))? {
             return Ok(self.handle_daemon_messages());
@@ -275,7 +277,8 @@ impl EventLoop {
         if self.lock.lease().is_none() {
             return self.report_not_acquired(NotAcquired::NoDaemon(self.granter.hung_up_text()));
         }
-        // A closed connection stays readable, so the poller would report it again and again.
+        // Remove the closed connection from the poller: it stays readable, so the poller would report it again and
+        // again.
         let _ = self.poller.remove(&self.lock);
         self.on_lock_lost(self.granter.ended_text());
         Flow::Continue
@@ -295,8 +298,8 @@ impl EventLoop {
                     }
                 }
                 Order::Ran { done: None } => self.job = JobState::NotBegun,
-                // A job may exit with 0 even if the loss of the lock interrupted it. So its outcome does not count
-                // after the loss.
+                // A job may exit with 0 even if the loss of the lock interrupted it. So ignore the outcome of the job
+                // after a loss.
                 Order::Ran { done: Some(done) } if self.termination.is_none() => {
                     self.job = JobState::Ended { done };
                 }
@@ -324,8 +327,8 @@ impl EventLoop {
         Ok(Flow::Continue)
     }
 
-    /// Handles the end of the command. If the whole machine was stopped for a while, another machine may have received
-    /// the lock before the command ended.
+    /// Handles the end of the command. If the whole machine was stalled for a while, another machine may have got the
+    /// lock before the command ended.
     fn on_command_ended(&mut self) {
         let now = clock::now().monotonic;
         let is_over = self.lock.lease().is_some_and(|lease| lease.is_over(now));
@@ -391,7 +394,7 @@ impl EventLoop {
         }
     }
 
-    /// Releases the lock. Then informs the caller. Also informs a `ringctl unlock` that waits for the release.
+    /// Releases the lock. Then informs the caller, and a `ringctl unlock` if one waits for the release.
     fn release(mut self) -> io::Result<()> {
         if let Some(backstop) = self.backstop.take() {
             backstop.disarm();

@@ -18,8 +18,8 @@ use ring_client::lines::Lines;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Granter {
     Daemon(PathBuf),
-    /// Another process of this program, which the keeper starts for this lock. The standard input of this process is a
-    /// Unix socket. Like a daemon, the process answers over this socket. It ends when the keeper closes the socket.
+    /// A separate process of this program, which the keeper starts for this lock. Its standard input is a Unix socket,
+    /// over which it answers like a daemon. The process ends when the keeper closes the socket.
     Process {
         name: String,
         arguments: Vec<String>,
@@ -32,8 +32,8 @@ impl Granter {
             Self::Daemon(socket) => Ok((daemon::connect(socket)?, None)),
             Self::Process { name, arguments } => {
                 let (ours, its) = UnixStream::pair().map_err(Error::System)?;
-                // The process must not inherit the keeper's standard output: it is the keeper's life line, which no
-                // other process may keep open.
+                // The process must not inherit the standard output of the keeper, because this is the keeper's life
+                // line. No other process may keep the life line open.
                 let process = Command::new(THIS_PROGRAM)
                     .arg0(name)
                     .args(arguments)
@@ -72,7 +72,7 @@ impl Granter {
         }
     }
 
-    /// Returns the reason for a loss that the granter's end caused.
+    /// Returns the reason for a loss because the granter has ended.
     pub(super) fn ended_text(&self) -> String {
         match self {
             Self::Daemon(_) => "ringd has ended".to_owned(),
@@ -82,7 +82,7 @@ impl Granter {
         }
     }
 
-    /// Returns the reason for a loss that a late renewal of the lease caused.
+    /// Returns the reason for a loss because the lease was not renewed in time.
     pub(super) fn overdue_text(&self) -> String {
         match self {
             Self::Daemon(_) => OVERDUE_TEXT.to_owned(),

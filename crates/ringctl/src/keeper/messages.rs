@@ -12,9 +12,9 @@ use ring_client::lease::Margins;
 pub(crate) struct Assignment {
     pub granter: Granter,
     pub request: RawJson,
-    /// Maximum time that the request waits for the lock, in milliseconds; `None` means no limit.
+    /// Maximum time to wait for the lock, in milliseconds; `None` means no limit.
     pub wait_ms: Option<u64>,
-    /// The reports that the keeper sends after a job; `None` if the lock is not for a job.
+    /// The reports that the keeper sends to the daemon about a job. `None` if the lock is not for a job.
     pub reports: Option<JobReports>,
     pub margins: Margins,
     /// Maximum time between SIGTERM and SIGKILL, in milliseconds.
@@ -29,14 +29,14 @@ pub(crate) struct JobReports {
     pub failed: RawJson,
 }
 
-/// The command or process that a lock is bound to. The end of this command or process also ends the lock.
+/// The command or the process that a lock is bound to. When it ends, the lock ends too.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Binding {
     /// A command that the keeper's parent started, and the parent itself.
     Command,
     /// The units of a systemd slice, a process that starts and stops these units, and the parent itself.
     Units {
-        /// The folder of the slice's control group.
+        /// The directory of the slice's control group.
         cgroup: PathBuf,
         /// The parent. If the keeper is killed, the kernel kills the parent too. Then systemd stops the units.
         parent: i32,
@@ -49,7 +49,7 @@ pub(crate) enum Binding {
     },
 }
 
-/// Identifies a lock on this machine. Together with a process, it identifies a keeper.
+/// The identity of a lock on this machine. A keeper is identified by a lock and a process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LockId {
     /// The control socket of the daemon that grants the lock.
@@ -61,11 +61,11 @@ pub(crate) struct LockId {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     Begin(Box<Assignment>),
-    /// The leader of the command's process group started, and waits at the gate.
+    /// The leader of the command's process group was started. It waits at the gate.
     Started {
         pid: i32,
     },
-    /// The outcome of the lock's job. The order comes before [`Order::Exited`].
+    /// The outcome of the job that runs under the lock. The parent sends this order before [`Order::Exited`].
     Ran {
         /// Whether the job succeeded; `None` if the job never began.
         done: Option<bool>,
@@ -75,7 +75,7 @@ pub(crate) enum Order {
         code: u8,
     },
     Check,
-    /// The keeper continues after the end of its parent.
+    /// The keeper must continue after the end of its parent.
     StandAlone,
 }
 
@@ -88,8 +88,7 @@ pub(crate) enum Note {
     },
     /// The lock was not granted. No other note follows this note.
     NotAcquired(NotAcquired),
-    /// A backstop is missing, but the lock is held. The note contains a sentence that names the backstop and the
-    /// reason.
+    /// A backstop is missing, although the lock is held. The note contains a sentence with the backstop and the reason.
     Exposed(String),
     /// The backstops are in place, and the command may start.
     Go,
@@ -97,8 +96,8 @@ pub(crate) enum Note {
     Held(String),
     /// The lock is lost, and the keeper ends the command. The note contains the reason of the loss.
     Lost(String),
-    /// The keeper cannot end a process of the command. This process still runs. The note contains a sentence that names
-    /// the process and the reason.
+    /// A process of the command still runs, and the keeper cannot end it. The note contains a sentence with the process
+    /// and the reason.
     Outlived(String),
     /// All processes of the command ended, and the lock is released. No other note follows this note.
     Released,
@@ -107,9 +106,9 @@ pub(crate) enum Note {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NotAcquired {
     Refused(Refusal),
-    /// The lock cannot be bound to its process. The failure contains the reason as a sentence.
+    /// The lock cannot be bound to the process: the reason, as a sentence.
     Unbound(String),
-    /// The granter cannot be reached. The failure contains the reason as a sentence.
+    /// The keeper cannot reach the granter: the reason, as a sentence.
     NoDaemon(String),
     Error(String),
 }

@@ -1,4 +1,5 @@
-//! The registration of a keeper without a parent: a socket in a directory where other users cannot create files.
+//! The registration of a keeper without a parent. The registration is a socket in a directory in which other users
+//! cannot create files.
 //!
 //! The socket's name contains the number of the process that the lock is bound to. A lock file next to the socket
 //! allows only one keeper per process. If a keeper is killed, the next keeper replaces the socket of the killed keeper.
@@ -28,14 +29,14 @@ use super::{LockId, Note, Order};
 use ring_client::daemon::{STEP_TIMEOUT, connect_untrusted};
 use ring_client::lines::Lines;
 
-/// Time without an answer before a warning is printed.
+/// Time after which a warning is printed if the keeper does not answer.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// Maximum number of connections without an order. When a further connection arrives, the registration closes the
-/// oldest of these connections.
+/// Maximum number of connections that have not sent an order yet. When a further connection arrives, the registration
+/// closes the oldest of them.
 const CONNECTIONS_MAX: usize = 16;
 
-/// A keeper's registration. A registration does not block if a connection sends no order.
+/// A keeper's registration. It does not wait for a connection that sends no order.
 pub(super) struct Registration {
     listener: UnixListener,
     path: PathBuf,
@@ -139,7 +140,7 @@ pub(crate) fn connect_keeper(pid: i32, lock: &LockId) -> io::Result<Option<Keepe
         {
             return Ok(None);
         }
-        // The keeper's queue of connections is full.
+        // The queue for new connections to the keeper is full.
         Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(no_answer(None)),
         Err(error) => return Err(error),
     };
@@ -157,7 +158,7 @@ impl KeeperConnection {
     pub(crate) fn ask(&mut self, order: &Order) -> io::Result<Option<Note>> {
         let asked = clock::now().monotonic;
         let mut shall_warn = true;
-        // Errors are ignored: if the keeper has ended, the next read shows it.
+        // Ignore errors: if the keeper has ended, the next read shows the end.
         let _ = self.lines.send(order);
         loop {
             if let Some(note) = self.lines.next_message() {
@@ -172,7 +173,7 @@ impl KeeperConnection {
                     return Err(no_answer(Some(self.keeper)));
                 }
                 shall_warn = false;
-                // If standard error is closed, `ringctl` still waits for the answer.
+                // If the warning cannot be printed, `ringctl` still waits for the answer.
                 let _ = writeln!(
                     io::stderr(),
                     "ringctl: waiting for ringd-keeper (process {}), which does not answer: it is stopped, or hangs",
@@ -203,7 +204,7 @@ fn registration_path(pid: i32, lock: &LockId) -> io::Result<PathBuf> {
     let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
     let mut id = lock.daemon.as_os_str().as_encoded_bytes().to_vec();
     if let Some(name) = &lock.name {
-        // No path contains this byte, so different locks have different texts.
+        // Paths never contain this byte. So the texts of different locks differ.
         id.push(0);
         id.extend(name.as_bytes());
     }

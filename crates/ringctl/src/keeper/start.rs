@@ -15,7 +15,7 @@ use super::super::prober::Prober;
 use super::{Assignment, NAME, Note, Order, warned_once};
 use ring_client::lines::Lines;
 
-/// The executable of this process, even after its file was replaced.
+/// The executable of this process. This path is right even after the file of the program was replaced.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 
 pub(crate) struct Keeper {
@@ -49,16 +49,17 @@ impl Keeper {
         })
     }
 
-    /// Prints a warning of the keeper, but each warning only once per boot, because every run has the same problem. The
-    /// keeper itself prints no warning, because it renews leases and must not wait for a disk.
+    /// Prints a warning from the keeper. Each warning is printed only once per boot, because every run has the same
+    /// problem. The keeper itself does not record or print warnings, because it renews leases and must not wait for a
+    /// disk.
     pub(crate) fn warn(&self, text: &str) {
         if warned_once::record_warning(self.daemon.as_deref(), text) {
-            // If standard error is closed, the lock is still held.
+            // If the warning cannot be printed, the lock is still held.
             let _ = writeln!(io::stderr(), "ringctl: {text}");
         }
     }
 
-    /// Sends the keeper an order. Ignores errors: after the keeper's end, the next read detects it.
+    /// Sends the keeper an order. Ignores errors: if the keeper has ended, the next read detects the end.
     pub(crate) fn send(&mut self, order: &Order) {
         let _ = self.lines.send(order);
     }
@@ -67,8 +68,8 @@ impl Keeper {
         self.lifeline.make_inheritable()
     }
 
-    /// Makes the kernel kill a process group when the keeper ends. Ignores errors: after the keeper's end, the next
-    /// read detects it.
+    /// Makes the kernel kill a process group when the keeper ends. Ignores errors: if the keeper has ended, the next
+    /// read detects the end.
     pub(crate) fn tie(&self, group: Pid) {
         let _ = self
             .lifeline

@@ -9,7 +9,7 @@ use super::tree::{Killed, Survivor, Tree};
 use ring_client::lease::Lease;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Time between two checks of a process that cannot be ended.
+/// Time between two checks whether a process that cannot be killed has ended.
 const SLOW_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum time to wait for killed processes to disappear. A killed process that hangs in the kernel runs no more
 /// instructions of its program. But a write that it had begun, for example on NFS, may take effect after the release of
@@ -22,7 +22,7 @@ pub(super) struct Termination {
     kill_at: Option<Instant>,
     /// The time at which all processes were killed.
     killed_at: Option<Instant>,
-    /// The time at which it became unknown whether all processes were killed.
+    /// The time at which the outcome of the kill became unknown.
     unknown_since: Option<Instant>,
     survivor: Option<Survivor>,
 }
@@ -56,9 +56,9 @@ impl Termination {
         tree.is_empty() || self.killed_at.is_some_and(is_given_up)
     }
 
-    /// Records the outcome of a kill. A process that cannot be killed delays the end until the process ends by itself.
-    /// After all processes are killed, later outcomes do not count. A killed process that can no longer be reached will
-    /// soon disappear.
+    /// Records the outcome of a kill. If a process cannot be killed, the termination lasts until this process ends by
+    /// itself. After all processes were killed, ignores later outcomes: a killed process that this process can no
+    /// longer signal will soon disappear.
     fn record_kill(&mut self, outcome: Killed, now: Instant) {
         self.survivor = None;
         if self.killed_at.is_some() {
@@ -69,8 +69,8 @@ impl Termination {
             Killed::AllBut(survivor) => self.survivor = Some(survivor),
             Killed::Unknown { hidden } => {
                 let since = *self.unknown_since.get_or_insert(now);
-                // By now, the killed processes have disappeared, except zombies whose parents do not wait for them. If
-                // a process of another user is hidden behind zombies, it counts as out of reach and not as unknown.
+                // After this time, the killed processes have disappeared, except zombies whose parents do not wait for
+                // them. A hidden process of another user would count as out of reach, not as unknown.
                 if now.since(since) >= EXIT_GRACE {
                     match hidden {
                         Hidden::OutOfReach => self.survivor = Some(Survivor(None)),

@@ -19,8 +19,8 @@ use super::named_lock::parse_lock_name;
 
 /// Maximum time for the completion: a person waits at a prompt.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
-/// The characters of offered names, in addition to letters and digits. Shells give other characters a meaning, and any
-/// machine of the ring can choose a name. A completed name must not run a command.
+/// The characters that a completed name may contain, in addition to letters and digits. Other characters have a meaning
+/// for shells. Any machine of the ring can choose a name, and a completed name must not run a command.
 const PLAIN_CHARACTERS: &str = "%+,-./:=@^_";
 
 /// Returns the names of the ring's locks.
@@ -33,11 +33,11 @@ pub(super) fn held_lock_candidates() -> Vec<CompletionCandidate> {
     complete(|socket, lock| lock.is_here && lock.held && is_bound(caller(), socket, &lock.name))
 }
 
-/// Returns the names of the locks that `is_wanted` chooses. If the daemon does not answer in time, returns an empty
-/// list. A shell would not show an error of a completion.
+/// Returns the names of the locks that `is_wanted` accepts. If the daemon does not answer in time, returns an empty
+/// list, because a shell would not show an error.
 fn complete(is_wanted: fn(&Path, &NamedLockStatus) -> bool) -> Vec<CompletionCandidate> {
     let (done, answer) = mpsc::channel();
-    // When the shell has its answer, the process ends, and a thread that still waits ends with it.
+    // The thread may still wait when the shell has its answer. It ends with the process.
     thread::spawn(move || done.send(names(is_wanted)));
     let names = answer.recv_timeout(COMPLETION_TIMEOUT).ok().flatten();
     let names = names.unwrap_or_default().into_iter();
@@ -78,8 +78,8 @@ fn is_bound(pid: i32, socket: &Path, name: &str) -> bool {
     })
 }
 
-/// Returns the process of `--pid`, or the shell that completes. An interactive shell leads its process group. This
-/// process is in this group, even if a subshell of the shell started it.
+/// Returns the process of `--pid`. Without `--pid`, returns the interactive shell that requests the completion. This
+/// shell is the leader of the process group of this process, even if a subshell started this process.
 fn caller() -> i32 {
     let given = value_on_command_line("--pid").and_then(|pid| pid.to_str()?.parse().ok());
     given.unwrap_or_else(|| getpgrp().as_raw())

@@ -81,7 +81,7 @@ fn set(socket: &Path, hex: String, acquire: &AcquireOptions) -> Result<(), Error
         Reply::Done {} => Ok(()),
         other => Err(Error::from_unexpected_reply(other)),
     };
-    // Waits for the release, so that the next command does not find the lock still held.
+    // Wait for the release. Otherwise, the next command might find the lock still held.
     let unlocked = daemon.ask(
         &CommonRequest::Unlock { exit: None },
         Some(client::step_deadline()),

@@ -29,11 +29,12 @@ pub(super) fn dump(
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
     let shown = if let Some(path) = copy {
-        // A recording begins where the last one ends. So the daemon must not write one that cannot be copied.
+        // First create the file of the copy. A recording begins where the last one ended, so the daemon must not write
+        // a recording that cannot be copied.
         let file = create(path)?;
         let copied = request(socket).and_then(|recording| copy_to(&file, path, &recording));
         if copied.is_err() {
-            // The error of the copy is the one to report.
+            // Ignore this error, and report only the error of the copy.
             let _ = fs::remove_file(path);
         }
         copied?;
@@ -91,7 +92,8 @@ fn copy_to(mut file: &File, path: &Path, recording: &Path) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Opens a recording. The daemon names the path, so root must not follow a link or wait for a pipe there.
+/// Opens a recording. The path comes from the daemon. If `ringctl` runs as root, it must not follow a link or wait for
+/// a pipe at this path.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let mut options = OpenOptions::new();

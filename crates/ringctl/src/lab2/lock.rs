@@ -15,7 +15,7 @@ use super::requests::{keeper_assignment, not_acquired_error};
 use ring_client::lock::MARGINS;
 use ring_proto::lab2::LockName;
 
-/// Acquires the lock, prints its fencing token, and leaves the lock to a keeper that continues to run.
+/// Acquires the lock, and prints its fencing token. A keeper continues to run and holds the lock.
 pub(super) fn lock(
     socket: &Path,
     options: &LockOptions,
@@ -47,7 +47,7 @@ pub(super) fn lock(
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
     let prober = Some(acquire.prober(socket, lock_text));
     let (grant, _) = wait_for_grant(&mut keeper, prober, to_error)?;
-    // If printing the token fails, this process ends, and so the keeper releases the lock.
+    // If this fails, this process ends, and then the keeper releases the lock.
     writeln!(output, "{}", grant.fencing)?;
     output.flush()?;
     keeper.send(&Order::StandAlone);
@@ -94,8 +94,8 @@ pub(super) fn lock_id(socket: &Path, name: Option<LockName>) -> LockId {
 
 fn pid(given: Option<i32>) -> Result<i32, Error> {
     match given.unwrap_or_else(|| getppid().as_raw()) {
-        // The calling process is in an outer PID namespace, for example if it has entered a container only for this
-        // command.
+        // The number is 0 if the calling process is in an outer PID namespace. For example, it may have entered a
+        // container only for this command.
         0 => Err(Error::NoCaller),
         pid => Ok(pid),
     }

@@ -32,7 +32,7 @@ pub(super) fn list(socket: &Path, json: bool, output: &mut impl Write) -> anyhow
     Ok(output.flush()?)
 }
 
-/// Asks the daemon for all named locks of the ring, sorted by name.
+/// Returns all named locks of the ring, sorted by name. Asks the daemon for them.
 pub(super) fn fetch_locks(socket: &Path) -> Result<Vec<NamedLockStatus>, Error> {
     match client::ask(socket, &Request::System(RingRequest::Locks))? {
         Reply::Locks(locks) => {

@@ -1,4 +1,4 @@
-//! The commands of `ringctl` for nodes of a Lab2 ring. `render/lab2/` formats their status.
+//! The commands of `ringctl` for nodes of a Lab2 ring. The code in `render/lab2/` formats the status of these nodes.
 
 mod completion;
 mod data;

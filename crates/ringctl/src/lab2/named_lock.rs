@@ -17,7 +17,7 @@ use super::requests::{lock_request_json, request_json};
 /// The environment variable of programs that run under named locks: one `NAME=TOKEN` for each lock, separated by
 /// spaces.
 const LOCKS_VARIABLE: &str = "RINGD_LOCKS";
-/// The request that daemons without named locks do not know.
+/// Parts of the error texts of daemons that do not know the requests for named locks.
 const UNKNOWN_TEXTS: [&str; 2] = ["unknown variant `named_lock`", "unknown variant `locks`"];
 
 /// Options that choose a lock.
@@ -74,7 +74,7 @@ impl NameOptions {
         }
     }
 
-    /// Returns the environment variables that describe a named lock to the command. The token's lock has more
+    /// Returns the environment variables that describe a named lock to the command. A lock on the token has more
     /// variables.
     pub(super) fn environment(name: LockName, grant: &Grant) -> Vec<(&'static str, String)> {
         let held = env::var(LOCKS_VARIABLE).unwrap_or_default();
@@ -102,7 +102,7 @@ pub(super) fn explain_unknown(error: Error) -> Error {
     }
 }
 
-/// Returns the fencing token of the lock with this name under which this program runs.
+/// If this program runs under a lock with this name, returns the fencing token of the lock.
 pub(crate) fn caller_token(name: LockName) -> Option<String> {
     let held = env::var(LOCKS_VARIABLE).unwrap_or_default();
     held_token(&held, name).map(str::to_owned)

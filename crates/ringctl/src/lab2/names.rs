@@ -11,8 +11,8 @@ use super::super::Error;
 use super::super::client::{self, CommonRequest};
 use super::super::render::members;
 
-/// Returns a text with the member's name after each MAC address. If the text contains an address, asks the daemon at
-/// `socket` for the members.
+/// Adds the name of the member after each MAC address of a text. If the text contains an address, asks the daemon at
+/// `socket` for the names.
 pub(crate) fn add_names(socket: &Path, text: String) -> String {
     if !has_mac(&text) {
         return text;
@@ -27,14 +27,14 @@ pub(crate) fn add_names(socket: &Path, text: String) -> String {
     members::append_names(&text, &status)
 }
 
-/// Whether a text is a member's name and not an address. Addresses need no translation, because the daemon accepts
+/// Whether a text is the name of a member, not an address. Only names must be translated, because the daemon accepts
 /// addresses.
 pub(super) fn is_name(text: &str) -> bool {
     parse_mac(text).is_none() && text.parse::<IpAddr>().is_err()
 }
 
-/// Returns the MAC address of the member with this name. The status must contain the members' names. A name in the
-/// files of this machine has priority, because every machine can announce every name.
+/// Returns the MAC address of the member with this name. The status must contain the members' names. Names in the files
+/// of this machine have priority, because every machine can announce any name.
 pub(super) fn find_member(name: &str, status: &Status) -> Result<String, Error> {
     let files = Names::read();
     let is_in_files = |it: &&MemberStatus| {

@@ -15,7 +15,8 @@ use super::super::{Error, client, fence};
 use super::options::PauseOptions;
 use super::requests::fetch_status;
 
-/// Time before the obstacle of a pause is printed. A holder needs up to one second to end its work.
+/// Time after which the obstacle is printed, if the pause is still not complete. A holder needs up to one second to end
+/// its work.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// Pauses the node, and waits until it no longer owns the token. The options of the command limit the wait.
@@ -24,12 +25,12 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
         None => EXPLAIN_AFTER,
         Some(wait) => wait.unwrap_or(Duration::MAX),
     };
-    // A program that holds the lock may request a pause, but must not wait for it: it would wait for its own end. So
-    // the daemon must know the lock of a program that waits.
+    // A program that holds the lock may request a pause, but must not wait for it, because it would wait for its own
+    // end. So if `ringctl` waits, it sends the daemon the fencing token of the caller's lock.
     let waits = options.wait.is_some() && !wait.is_zero();
     let under = waits.then(fence::caller_token).flatten();
     let end = clock::now().monotonic + wait;
-    // Both requests below name the same end, so the second request changes nothing.
+    // Both requests below contain the same end, so the second request does not change the pause.
     let until_ms = options
         .lasts
         .map(|lasts| (clock::now().wall / 1_000_000).saturating_add(duration_ms(lasts)));
@@ -60,7 +61,7 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
         && end > clock::now().monotonic
     {
         if !quiet {
-            // If standard error is closed, the exit code still reports the outcome.
+            // If this cannot be printed, the exit code still shows the outcome.
             let _ = writeln!(io::stderr(), "ringctl: pending: {why}; waiting");
         }
         pending = ask(end)?;
@@ -68,7 +69,8 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
     pending.map_or(Ok(()), |why| Err(Error::Pending(why)))
 }
 
-/// Fails if the daemon has paused without an end and a reason, because it does not know them.
+/// Checks that the daemon has applied the end and the reason of the pause. An older daemon does not know them, and
+/// ignores them. Then this function fails.
 fn check_terms(socket: &Path) -> Result<(), Error> {
     let status = fetch_status(socket)?;
     let is_paused = status.paused || status.pausing.is_some();

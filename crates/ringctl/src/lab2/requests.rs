@@ -24,7 +24,8 @@ pub(super) fn fetch_status(socket: &Path) -> Result<Status, Error> {
     }
 }
 
-/// Reads the status of a ring's node, and adds the names of its members. Refuses the status of another system's node.
+/// Reads the status of a ring's node, and adds the names of its members. Fails if the status comes from a node of
+/// another system.
 pub(in super::super) fn read_status(status: &NodeStatus) -> Result<Status, Error> {
     if let Some(system) = status.system() {
         let system = escape_control_characters(&system);
@@ -82,8 +83,8 @@ pub(super) fn refusal_error(
     Refusal { why, text, lost }: Refusal,
     options: &AcquireOptions,
 ) -> Error {
-    // If the reason is one of these, neither waiting nor another attempt helps. So the refusal is an error and not a
-    // negative answer.
+    // A refusal for one of these reasons is an error, because neither waiting nor another attempt helps. Other refusals
+    // are negative answers.
     let permanent = [
         RefusalReason::AlreadyHeld,
         RefusalReason::JobTableFull,

@@ -88,7 +88,7 @@ pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<
 fn print_not_run(socket: &Path, text: String, quiet: bool) -> u8 {
     if !quiet {
         let text = add_names(socket, text);
-        // If standard error is closed, the exit code still reports the reason.
+        // If this cannot be printed, the exit code still shows the reason.
         let _ = writeln!(io::stderr(), "ringctl: {text}");
     }
     0

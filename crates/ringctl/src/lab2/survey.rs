@@ -47,7 +47,8 @@ pub(in super::super) fn ask(
     request: RingRequest,
     status: &Status,
 ) -> Result<SurveyReport, Error> {
-    // Another client may have requested the longest measurement, and a survey waits for its end.
+    // Another client may have requested a measurement of the maximum length. Then the survey begins only after the end
+    // of this measurement.
     let by = client::deadline_after(survey_time_max(status.members.len()));
     let mut daemon = Connection::open(socket)?;
     match daemon.ask(&Request::System(request), Some(by))? {

@@ -1,5 +1,5 @@
-//! `ringctl wait`: waits until a node is in a state. The command works for every system with a key `state` in its
-//! status and events.
+//! `ringctl wait`: waits until a node is in a state. The command works for every system whose status and events contain
+//! the key `state`.
 
 use std::path::Path;
 use std::time::Duration;

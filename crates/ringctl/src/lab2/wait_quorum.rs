@@ -14,7 +14,8 @@ use super::super::client::{self, CommonRequest};
 use super::super::connection::Connection;
 use super::super::render::quorum_obstacle;
 
-/// Time between two requests for the status. The daemon has no event for a member that is present again.
+/// Time between two requests for the status. Polling is necessary, because the daemon sends no event when a member
+/// becomes present again.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Waits until the node is in a ring with a quorum.

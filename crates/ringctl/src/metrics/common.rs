@@ -48,7 +48,7 @@ struct Keys {
     #[serde(default)]
     ringd: String,
     up_ns: Option<u64>,
-    /// Absent in the status of a daemon of an earlier version.
+    /// Limits that the kernel does not support. Absent in the status of daemons of earlier versions.
     missing_limits: Option<Vec<String>>,
 }
 

@@ -28,8 +28,8 @@ use crate::Error;
 
 /// Maximum number of connections.
 const CONNECTIONS_MAX: usize = 64;
-/// Maximum time of a connection, from its beginning to the last byte of the answer. A client may wait for the end of an
-/// earlier scrape, and then for its own.
+/// Maximum time of a connection, from its beginning to the last byte of the answer. A client may have to wait for the
+/// end of an earlier scrape before its own scrape begins.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause after an error of the listener, such as too many open files.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
@@ -57,7 +57,7 @@ pub(crate) type FindSocket = dyn Fn() -> Result<PathBuf, Error> + Send + Sync;
 /// Serves metrics until the process ends. Before each scrape, `find_socket` finds the daemon.
 ///
 /// # Errors
-/// Fails if several daemons run and the user chose none, or if the address cannot be used.
+/// Fails if several daemons run and the user did not choose one, or if the address cannot be used.
 pub(crate) fn serve(address: SocketAddr, find_socket: Box<FindSocket>) -> anyhow::Result<()> {
     if let Err(error @ Error::Several { .. }) = find_socket() {
         return Err(error.into());
@@ -82,7 +82,7 @@ pub(crate) fn serve(address: SocketAddr, find_socket: Box<FindSocket>) -> anyhow
     Ok(())
 }
 
-/// Prints a line for the log of the service. If standard error is closed, the exporter continues.
+/// Prints a line for the log of the service. If the line cannot be printed, the exporter continues.
 fn report(text: &str) {
     let _ = writeln!(io::stderr(), "ringctl: {text}");
 }
@@ -115,13 +115,14 @@ async fn serve_connection(stream: TcpStream, exporter: Arc<Exporter>) {
         .keep_alive(false)
         .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
-    // If the client fails or is too slow, the connection ends without an answer.
+    // If the client is too slow or the connection fails, the connection ends without an answer.
     let _ = timeout(CONNECTION_TIMEOUT, connection).await;
 }
 
 struct Exporter {
     find_socket: Box<FindSocket>,
-    /// The last scrape. Its lock is held during a scrape, because the answers of a daemon with many locks are large.
+    /// The last scrape. The mutex stays locked during a scrape, so that there is only one scrape at a time. The answers
+    /// of a daemon with many locks are large.
     last: Mutex<Option<Scrape>>,
 }
 
@@ -149,7 +150,7 @@ impl Exporter {
         response(StatusCode::OK, OPENMETRICS, self.scrape().await)
     }
 
-    /// Asks the daemon, or uses an answer that came after this request.
+    /// Returns the metrics. Asks the daemon, unless another scrape has asked it after the beginning of this request.
     async fn scrape(self: Arc<Self>) -> String {
         let arrived = Instant::now();
         let mut last = self.last.lock().await;
@@ -157,7 +158,7 @@ impl Exporter {
             return newer.text.clone();
         }
         let exporter = Arc::clone(&self);
-        // The thread of the server must not wait for a daemon.
+        // The thread of the HTTP server must not wait for a daemon.
         let asking = spawn_blocking(move || Snapshot::take((exporter.find_socket)()));
         let Ok(Snapshot { text, error }) = asking.await else {
             return String::new();

@@ -152,13 +152,13 @@ impl RingNode {
 
     fn write_token(&self, to: &mut Writer<'_>) -> fmt::Result {
         let it = &self.status;
-        // An owner that keeps the token hears of it from no other member.
+        // An owner that keeps the token receives no frames about the token, so its value is 0.
         let silence = match it.heard_about_token_ns {
             _ if it.state == State::Owner.name() => 0,
             heard => heard.unwrap_or(it.up_ns),
         };
         to.write_one(&SILENCE, Duration::from_nanos(silence))?;
-        // A node in another state may know a token that no longer exists.
+        // In other states, a node may know a token that no longer exists.
         let is_in_ring = [State::Owner, State::Waiter].map(State::name);
         let is_in_ring = is_in_ring.contains(&it.state.as_str());
         let token = it.token.as_ref().filter(|_| is_in_ring);

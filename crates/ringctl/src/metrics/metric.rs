@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// Returns the end that the type or the unit adds to the names of the samples.
+    /// Returns the suffix of the samples' names, which depends on the type and the unit.
     const fn suffix(self) -> &'static str {
         match self {
             Self::Counter => "_total",
@@ -141,7 +141,7 @@ impl Writer<'_> {
         self.write(metric, [([], value)])
     }
 
-    /// Writes a metric with a sample for each combination of label values. Without samples, the output lacks the
+    /// Writes a metric with a sample for each combination of label values. If there are no samples, does not write the
     /// metric.
     pub(super) fn write<'a, const N: usize, V: Into<Value>>(
         &mut self,

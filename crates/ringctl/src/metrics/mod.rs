@@ -44,7 +44,7 @@ const TABLES: [(&str, &[&Metric]); 6] = [
 /// error.
 ///
 /// # Errors
-/// Fails if several daemons run and the user chose none, or if `output` cannot be written.
+/// Fails if several daemons run and the user did not choose one, or if `output` cannot be written.
 pub(super) fn print(socket: Result<PathBuf, Error>, output: &mut impl Write) -> anyhow::Result<()> {
     if let Err(error @ Error::Several { .. }) = socket {
         return Err(error.into());
@@ -55,7 +55,7 @@ pub(super) fn print(socket: Result<PathBuf, Error>, output: &mut impl Write) -> 
         .and_then(|()| output.flush())
         .context("cannot write the metrics")?;
     if let Some(error) = error {
-        // If standard error is closed, the output still reports the failure.
+        // If the error cannot be printed, the output still shows the failure.
         let _ = writeln!(io::stderr(), "ringctl: {error}");
     }
     Ok(())

@@ -112,7 +112,7 @@ impl<'a> Exchange<'a> {
     }
 
     fn ask<O: SystemRequest>(&mut self, request: &Request<O>) -> Result<Reply, Error> {
-        // Errors are ignored: even if sending failed, a daemon without room for another client answers.
+        // Ignore errors: a daemon that cannot serve another client closes the connection, but sends an answer before.
         let _ = self.lines.send(request);
         loop {
             if let Some(line) = self.lines.next_line() {

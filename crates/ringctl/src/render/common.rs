@@ -1,4 +1,4 @@
-//! The page for systems that have no special page: shows any JSON object as a table.
+//! The page for nodes of systems without a special page. It shows any JSON object as a table.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::text::{ROWS_MAX, new_table, short_duration, write_more, write_options};
 use super::view::View;
 
-/// The column in which values begin. Longer keys move their value to the right.
+/// The column in which values begin. The value of a longer key begins further to the right.
 const VALUE_COLUMN: usize = 13;
 /// The key of the object with counters. Counters that are 0 are not shown.
 const COUNTERS_KEY: &str = "counters";
@@ -27,7 +27,7 @@ impl View for NodeStatus {
             .into_iter()
             .partition(|(key, _)| key == CONFIG_KEY);
         write_object(&shown, "", false, output)?;
-        // Most options have their defaults.
+        // Show only the options whose values are not the defaults.
         let config = config.first().and_then(|(_, own)| own.decode().ok());
         write_options(&config.unwrap_or_default(), output)
     }
@@ -72,7 +72,7 @@ fn fields(own: &RawJson) -> Vec<(String, RawJson)> {
     own.fields().unwrap_or_default()
 }
 
-/// Writes an object: first the values that fit into one line, then a block for each other value.
+/// Writes an object. First writes the values that fit into one line. Then writes a block for each other value.
 fn write_object(
     fields: &[(String, RawJson)],
     indent: &str,

@@ -1,5 +1,5 @@
-//! The pages and lines about a node, for people. Each folder is named after a system and contains the page of this
-//! system. The module `common` shows the status of any other system.
+//! The pages and lines about a node, for people. For each of some systems, a folder with the name of the system
+//! contains its page. The module `common` has the page for all other systems.
 
 mod common;
 mod ftn;
@@ -24,8 +24,8 @@ pub(crate) use lab2::{
 pub(crate) use text::{new_table, short_duration, write_json};
 pub(crate) use view::{Obstacle, View};
 
-/// Returns the view of a status: the view of its system, or else the common view. A status without the name of a system
-/// comes from a Lab2 ring, because Lab2 was the first system.
+/// Returns the view of a status: the view of its system or, if there is none, the common view. A status without the
+/// name of a system comes from a Lab2 ring, because Lab2 was the first system.
 pub(crate) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
     Ok(match status.system().as_deref() {
         None => Box::new(RingView::new(&status)?),
@@ -35,8 +35,8 @@ pub(crate) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
     })
 }
 
-/// Returns an event's text for people, without its number, time and name. Each MAC address has a name if `view` or the
-/// event has one.
+/// Returns the text of an event for people, without its number, time and name. If `view` or the event contains a name
+/// for a MAC address, the name follows the address.
 pub(crate) fn event_text(
     event: &EventMessage,
     head: &EventHead,

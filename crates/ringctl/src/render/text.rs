@@ -109,8 +109,8 @@ pub(crate) fn short_duration(ns: u64) -> String {
     }
 }
 
-/// Returns the ids of the keys and their use; `None` if the node has no keys. `messages` is the name of
-/// the node's messages.
+/// Returns a text with the ids of the keys and their use. Returns `None` if the node has no keys. `messages` is the
+/// name of the node's messages.
 pub(super) fn keys_text(trust: &TrustStatus, messages: &str) -> Option<String> {
     let (signs, others) = trust.keys.split_first()?;
     let unsigned = if trust.accepts_unsigned {
@@ -126,7 +126,8 @@ pub(super) fn keys_text(trust: &TrustStatus, messages: &str) -> Option<String> {
     Some(text)
 }
 
-/// Returns the limits of the daemon that the kernel does not support; `None` if the sandbox is complete.
+/// Returns a text with the limits of the sandbox that the kernel does not support. Returns `None` if it supports all
+/// limits.
 pub(super) fn sandbox_text(missing_limits: &[String]) -> Option<String> {
     let names: Vec<_> = missing_limits
         .iter()

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use ring_control::NodeStatus;
 
-/// A node's status, shown by `ringctl` in the form of the node's system.
+/// The status of a node, in the form in which `ringctl` shows it. The form depends on the system of the node.
 pub(crate) trait View {
     /// Returns the status. The status includes the names that `ringctl` adds.
     fn node(&self) -> &NodeStatus;
@@ -19,7 +19,8 @@ pub(crate) trait View {
         None
     }
 
-    /// Returns the reason why this node does not grant a lock at once; `None` if nodes of its system grant no locks.
+    /// Returns the reason why this node does not grant a lock at once. Returns `None` if nodes of its system grant no
+    /// locks.
     fn obstacle(&self, _requires_quorum: bool) -> Option<Obstacle> {
         None
     }
@@ -29,7 +30,7 @@ pub(crate) trait View {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Obstacle {
     pub text: String,
-    /// The time for which the reason has existed, as a text that follows the text of the reason.
+    /// A text with the time for which the reason has existed. It follows the text of the reason.
     pub since: String,
     /// Whether the reason lasts until a person acts.
     pub is_lasting: bool,

@@ -1,8 +1,8 @@
 //! `ringctl run`: runs a command while holding the token.
 //!
-//! There are three processes. `ringctl` stands between the caller and the command: it handles the terminal, signals and
-//! the exit code. The keeper holds the lock and ends the command when the lock is lost (`super::keeper` describes the
-//! messages). The third process is the command.
+//! There are three processes. `ringctl` connects the caller and the command: it handles the terminal, the signals and
+//! the exit code. The keeper holds the lock, and ends the command when the lock is lost. The third process is the
+//! command. `super::keeper` describes the messages between `ringctl` and the keeper.
 
 mod signals;
 mod supervisor;
@@ -34,7 +34,7 @@ pub(super) fn run(
     let is_job = assignment.reports.is_some();
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
     let (grant, cgroup) = wait_for_grant(&mut keeper, prober, not_acquired)?;
-    // From here on signals are forwarded to the command.
+    // From here on, `ringctl` forwards signals to the command.
     signals.catch_all().map_err(Error::System)?;
     let supervisor = Supervisor::start(keeper, signals, cgroup, command, &environment(&grant));
     supervisor.map_err(Error::System)?.run(is_job)

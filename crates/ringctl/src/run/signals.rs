@@ -20,13 +20,13 @@ const FATAL: [Signal; 4] = [
     Signal::SIGHUP,
     Signal::SIGQUIT,
 ];
-/// Signals that only a running command can use.
+/// Signals that have a use only for a running command.
 const COMMAND_ONLY: [Signal; 3] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH];
 
 /// The caught signals. A descriptor of this value becomes readable when a signal arrives.
 ///
-/// If the process ignored a signal from its start (`nohup`), the signal stays ignored. So the command also ignores the
-/// signal, as it would without `ringctl`.
+/// If the process ignored a signal at its start, for example because of `nohup`, the signal stays ignored. So the
+/// command ignores it too, as it would without `ringctl`.
 pub(super) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
     arrived: VecDeque<Signal>,
@@ -35,8 +35,8 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Catches the signals that only a command can use, so that these signals do not end the wait for the lock. Other
-    /// signals keep their default effect.
+    /// Catches the signals of [`COMMAND_ONLY`], so that they do not end the wait for the lock. Other signals keep their
+    /// default effect.
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, &[] as &[i32])?;
@@ -82,8 +82,8 @@ impl Signals {
         Ok(())
     }
 
-    /// Catches Ctrl-Z, and prevents a stop of this process when it writes to the terminal from the background. Call
-    /// this after the command's process has started, because a child inherits the signal mask.
+    /// Catches Ctrl-Z. Also prevents that the kernel stops this process when it writes to the terminal from the
+    /// background. Call this after the command's process has started, because a child inherits the signal mask.
     pub(super) fn catch_stops(&mut self) -> io::Result<()> {
         SigSet::from_iter([Signal::SIGTSTP, Signal::SIGTTOU]).thread_block()?;
         let stop = SigSet::from(Signal::SIGTSTP);
@@ -112,23 +112,24 @@ impl Signals {
         mem::take(&mut self.arrived)
     }
 
-    /// Whether a signal was already read. No descriptor becomes readable for such a signal.
+    /// Whether there are signals that were already read from the descriptors. For such signals, no descriptor becomes
+    /// readable again.
     pub(super) fn has_pending(&self) -> bool {
         !self.arrived.is_empty()
     }
 
     /// Stops this process with `signal`, as the terminal does. With `with_group`, stops the whole process group,
-    /// because a shell considers a job stopped only when all processes of the job are stopped. Returns when the process
-    /// continues, or at once if a SIGCONT came after the command had stopped. Returns `false` if the process was not
-    /// stopped, because no shell exists that could continue it.
+    /// because for a shell, a job is stopped only when all its processes are stopped. Returns when the process
+    /// continues. If a SIGCONT came after the command had stopped, returns at once. Returns `false` if the process was
+    /// not stopped, because there is no shell that could continue it.
     pub(super) fn stop_self(&mut self, signal: Signal, with_group: bool) -> io::Result<bool> {
-        // A shell waits only for the processes that it has started. It may see all of them stopped, and continue them,
-        // before this process stops.
+        // A shell waits only for the processes that it has started. They may all be stopped already, so the shell may
+        // have continued them before this process stops.
         if self.take_continue() {
             return Ok(true);
         }
         let set = SigSet::from(signal);
-        // While the signal is blocked, a SIGCONT cancels it.
+        // While the signal is blocked, a SIGCONT removes the pending signal.
         set.thread_block()?;
         if with_group {
             killpg(getpgrp(), signal)?;

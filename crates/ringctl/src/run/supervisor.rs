@@ -1,4 +1,4 @@
-//! The supervisor forwards events between `ringctl` and the command, in both directions.
+//! The supervisor: it forwards signals and stops between the caller of `ringctl` and the command, in both directions.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -22,7 +22,8 @@ use super::terminal::Terminal;
 const KEEPER: u64 = 0;
 const SIGNALS: u64 = 1;
 
-/// Maximum number of checks whether killed processes have disappeared, and the time between two checks.
+/// Limits of the checks whether killed processes have disappeared: the maximum number of checks, and the time between
+/// two checks.
 const HIDDEN_CHECKS_MAX: u32 = 200;
 const HIDDEN_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -93,7 +94,7 @@ impl Supervisor {
         }
         let failed_to_start = self.gate.failed_to_exec();
         if is_job && failed_to_start {
-            // If standard error is closed, the exit code still reports it.
+            // If this cannot be printed, the exit code still shows the problem.
             let text =
                 "the job did not start and does not count as a run: another machine may run it";
             let _ = writeln!(io::stderr(), "ringctl: {text}");
@@ -113,8 +114,8 @@ impl Supervisor {
         }
     }
 
-    /// Waits until all processes of the command have ended. A process that cannot be ended may run for any time. So a
-    /// signal ends the wait for such a process, but the keeper continues to wait.
+    /// Waits until all processes of the command have ended. A process that cannot be killed may run for a long time. So
+    /// a signal ends this wait. The keeper continues to wait for the process.
     fn wait_for_release(&mut self) -> io::Result<()> {
         loop {
             while let Some(note) = self.keeper.next_note() {
@@ -124,14 +125,14 @@ impl Supervisor {
                 self.on_note(note);
             }
             if self.keeper.has_ended() {
-                // The keeper ended without a release, so it may have waited for a process that still runs. But if the
-                // tree was killed before, its process numbers may belong to other processes by now.
+                // The keeper ended without a release, so processes of the command may still run. But if the tree was
+                // already killed, its process numbers may belong to other processes by now.
                 if self.tree.is_none() {
                     self.kill_tree_without_keeper();
                 }
                 self.check_hidden();
-                // When the keeper is killed, the kernel closes its connection last, and kills the command before. So
-                // this process may see the end of the command first.
+                // When the keeper is killed, the kernel first kills the command, and then closes the connection of the
+                // keeper. So this process may notice the end of the command before the end of the keeper.
                 let is_killed = self.ended_by == Some(Signal::SIGKILL as i32);
                 if self.has_survivor || is_killed {
                     self.on_keeper_lost();
@@ -155,12 +156,13 @@ impl Supervisor {
         self.read_keeper_notes()?;
         loop {
             if let Some(code) = self.check_command()? {
-                // Notes that the keeper sent before the end of the command count, even if they are read after it.
+                // Read the notes that the keeper sent before the end of the command, because they still count.
                 self.poller.wait(Some(Duration::ZERO))?;
                 self.read_keeper_notes()?;
                 return Ok(code);
             }
-            // Signals may have arrived while this process was stopped together with the command.
+            // Do not wait if signals have already been read: they may have arrived while this process was stopped
+            // together with the command.
             let at_once = self.signals.has_pending().then_some(Duration::ZERO);
             self.poller.wait(at_once)?;
             self.read_keeper_notes()?;
@@ -170,7 +172,7 @@ impl Supervisor {
                     Signal::SIGCONT => self.continue_command(),
                     other => {
                         if self.tree.is_some() && self.has_survivor {
-                            // No other process is left that could end the command.
+                            // The signal ends this process. All other processes that could end the command have ended.
                             Signals::apply_default(other)?;
                         }
                         self.group_got_stop |= other == Signal::SIGTSTP;
@@ -204,8 +206,8 @@ impl Supervisor {
         }
     }
 
-    /// Checks whether a process still runs that is hidden in `/proc`. The answer is certain only after the killed
-    /// processes disappear. The command's own process has already ended.
+    /// Checks whether a process that `/proc` hides still runs. The answer is certain only after the killed processes
+    /// have disappeared. The process of the command itself has already ended.
     fn check_hidden(&mut self) {
         let Some(tree) = self.tree.as_ref().filter(|_| !self.has_survivor) else {
             return;
@@ -227,7 +229,7 @@ impl Supervisor {
         self.lost.get_or_insert_with(|| {
             let lost = "the process that held it (ringd-keeper) was killed";
             if freezer::can_freeze() {
-                // If a freezer froze both, it may have thawed the command before the keeper.
+                // If both were frozen, the freezer may have thawed the command before the keeper.
                 format!(
                     "{lost}; if its cgroup v1 freezer group was frozen, the command may have run after another machine \
                      got the lock"
@@ -254,7 +256,7 @@ impl Supervisor {
     /// for a long time.
     fn report_survivor(&mut self, text: &str) {
         if !self.has_survivor {
-            // If standard error is closed, the exit code still reports it.
+            // If this cannot be printed, the exit code still shows the problem.
             let _ = writeln!(io::stderr(), "ringctl: {text}");
         }
         self.has_survivor = true;
@@ -281,8 +283,8 @@ impl Supervisor {
         Ok(Some(u8::try_from(code).unwrap_or(u8::MAX)))
     }
 
-    /// Handles a stop of the command. The cause is Ctrl-Z, or the command needs the terminal and does not have it.
-    /// Ignores a SIGSTOP, which concerns only the command and the sender.
+    /// Handles a stop of the command. There are two causes: Ctrl-Z, or the command needs the terminal and does not have
+    /// it. Ignores a SIGSTOP, because its sender wants to stop only the command.
     fn on_command_stopped(&mut self, signal: i32) -> io::Result<()> {
         let Ok(signal) = Signal::try_from(signal) else {
             return Ok(());
@@ -301,8 +303,8 @@ impl Supervisor {
         let with_group = signal != Signal::SIGTSTP || !self.group_got_stop;
         let was_stopped = self.signals.stop_self(signal, with_group)?;
         if wants_terminal && !was_stopped {
-            // Without this signal, the command would wait for the terminal indefinitely. The kernel also sends SIGHUP
-            // in this case.
+            // Without this signal, the command would wait for the terminal indefinitely. The kernel sends SIGHUP to
+            // stopped jobs without a shell for the same reason.
             self.forward(Signal::SIGHUP);
         }
         self.continue_command();
@@ -327,7 +329,7 @@ impl Supervisor {
     }
 
     fn forward(&self, signal: Signal) {
-        // Other errors are ignored: if the command has just ended, the next check shows it.
+        // Ignore other errors: if the command has just ended, the next check shows the end.
         if killpg(self.gate.pid(), signal) == Err(Errno::EPERM) {
             let _ = writeln!(
                 io::stderr(),

@@ -20,14 +20,15 @@ impl Terminal {
         })
     }
 
-    /// Whether the command gets the terminal at its start. In a pipeline or a script, other processes of the group also
-    /// need the terminal and its Ctrl-C. In these cases, the command gets the terminal when it reads from it.
+    /// Whether the command gets the terminal at its start. In a pipeline or a script, it does not: other processes of
+    /// the group also need the terminal and its Ctrl-C. Then the command gets the terminal when it reads from the
+    /// terminal.
     pub(super) fn is_for_command_only(&self) -> bool {
         getpid() == self.own_group && io::stdin().is_terminal() && io::stdout().is_terminal()
     }
 
-    /// If this process's group has the terminal, gives the terminal to a process group. Returns whether the process
-    /// group got the terminal.
+    /// If the group of this process has the terminal, gives the terminal to another process group. Returns whether the
+    /// process group got the terminal.
     pub(super) fn give_to(&self, group: Pid) -> bool {
         let is_ours = tcgetpgrp(&self.tty) == Ok(self.own_group);
         is_ours && tcsetpgrp(&self.tty, group).is_ok()
@@ -36,7 +37,7 @@ impl Terminal {
     /// If the given process group has the terminal, takes it back. SIGTTOU must be blocked.
     pub(super) fn take_from(&self, group: Pid) {
         if tcgetpgrp(&self.tty) == Ok(group) {
-            // The call fails only if a shell has taken the terminal in between, and then the shell needs the terminal.
+            // The call fails only if a shell has taken the terminal in the meantime. Then the shell needs the terminal.
             let _ = tcsetpgrp(&self.tty, self.own_group);
         }
     }

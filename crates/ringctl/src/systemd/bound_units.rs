@@ -2,8 +2,8 @@
 
 use super::{Error, Target, systemctl};
 
-/// Checks that each unit of the target is a service that stops before the target, and that its processes are in the
-/// target's slice. The units of the target are the units that it starts, and the units that are bound to it.
+/// Checks the units of a target: the units that it starts, and the units that are bound to it. Each unit must be a
+/// service that stops before the target. Its processes must be in the slice of the target.
 ///
 /// # Errors
 /// Fails at the first unit without these properties. The error names the remedy.

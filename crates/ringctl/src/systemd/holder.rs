@@ -1,9 +1,9 @@
-//! The process that starts a target, and stops the target when the lock ends. The keeper treats this process as its
-//! command: the process gets SIGTERM when the lock is lost, and runs only while the lock is held.
+//! The process that starts a target, and stops the target when the lock ends. For the keeper, this process is the
+//! command: it runs only while the lock is held, and gets SIGTERM when the lock is lost.
 //!
-//! While the lock is held, the runtime directory of the service has the file `held`. Only then can the target start.
-//! Otherwise `systemctl start` of a bound unit would start the target on a machine that waits for the lock. When the
-//! service ends, systemd removes the directory.
+//! While the lock is held, the runtime directory of the service contains the file `held`. The target can start only if
+//! this file exists. Without this condition, `systemctl start` of a bound unit would start the target on a machine that
+//! only waits for the lock. When the service ends, systemd removes the directory.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,12 +25,12 @@ const STOP_SIGNALS: [Signal; 4] = [
 /// The environment variable with the runtime directory of a service.
 const DIRECTORY_VARIABLE: &str = "RUNTIME_DIRECTORY";
 
-/// Starts the target, waits for a signal to end, and stops the target. systemd stops the target after its units.
+/// Starts the target, waits for a signal, and then stops the target. systemd stops the units of the target first.
 ///
 /// # Errors
 /// Fails if systemd cannot start or stop the target.
 pub(crate) fn hold_target(target: &Target) -> Result<(), Error> {
-    // The units may have changed during the wait for the lock.
+    // Check the units again, because they may have changed during the wait for the lock.
     bound_units::check(target)?;
     let name = target.to_string();
     let mut awaited = SigSet::from_iter(STOP_SIGNALS);
@@ -54,7 +54,7 @@ pub(crate) fn hold_target(target: &Target) -> Result<(), Error> {
             check_start(&mut starter, &name)?;
         } else {
             drop(held);
-            // This call also ends a start that is not complete.
+            // If the start is not complete, this call cancels it too.
             return systemctl::run(&["stop", &name]).map(drop);
         }
     }
@@ -71,7 +71,8 @@ fn check_start(starter: &mut Child, target: &str) -> Result<(), Error> {
     }
 }
 
-/// The file that permits the start of the target. Its content is an environment file with the fencing token.
+/// The file that permits the start of the target. Units can use it as an environment file: it contains the fencing
+/// token.
 struct HeldFile(Option<PathBuf>);
 
 impl HeldFile {

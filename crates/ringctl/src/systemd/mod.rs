@@ -40,7 +40,7 @@ impl Target {
                 "not the name of a target: give a name such as ringd-leader@eth0.target".to_owned(),
             );
         }
-        // In the name of a slice, '-' means that the slice is inside another slice.
+        // In the name of a slice, each '-' means that the slice is inside another slice.
         if stem
             .split_once('@')
             .is_some_and(|(_, instance)| instance.contains('-'))
@@ -54,15 +54,15 @@ impl Target {
         Ok(Self(text.to_owned()))
     }
 
-    /// Returns the slice of the target's units: `ringd-leader-eth0.slice` for `ringd-leader@eth0.target`. A template is
-    /// not possible for slices.
+    /// Returns the slice of the target's units: `ringd-leader-eth0.slice` for `ringd-leader@eth0.target`. The name
+    /// contains no `@`, because slices cannot be templates.
     fn slice(&self) -> String {
         let stem = self.0.strip_suffix(SUFFIX).unwrap_or(&self.0);
         format!("{}.slice", stem.replace('@', "-"))
     }
 
-    /// Checks the units that are bound to the target, and starts their slice. Returns the folder of the slice's control
-    /// group.
+    /// Checks the units that are bound to the target, and starts their slice. Returns the directory of the slice's
+    /// control group.
     ///
     /// # Errors
     /// Fails if a bound unit lacks a necessary line, or if systemd does not answer.

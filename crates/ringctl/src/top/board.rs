@@ -29,7 +29,7 @@ struct BoardToken {
     sequence: String,
 }
 
-/// The shown counters. A counter of messages is absent if there was no such message.
+/// The shown counters. A counter of messages is absent if its value is 0.
 #[derive(Debug, Deserialize)]
 struct BoardCounters {
     received: BTreeMap<String, u64>,

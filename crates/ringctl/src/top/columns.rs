@@ -7,8 +7,8 @@ use super::page::Table;
 /// Number of blanks between two columns.
 pub(super) const GAP: u16 = 2;
 
-/// Returns the shown columns of a table with their widths: as many as fit into `width`. Leaves out the columns with the
-/// largest rank first. Empty columns are left out too.
+/// Returns the columns of a table that fit into `width`, with their widths. Leaves out empty columns. If the width is
+/// not sufficient, first leaves out the columns with the largest rank.
 pub(super) fn fit(table: &Table, width: u16) -> Vec<(usize, u16)> {
     let cells = |at: usize| table.rows.iter().filter_map(move |row| row.cells.get(at));
     let measure = |(at, column): (usize, &super::page::Column)| {
@@ -26,7 +26,7 @@ pub(super) fn fit(table: &Table, width: u16) -> Vec<(usize, u16)> {
         }
         fitting.retain(|column| column.2 < worst);
     }
-    // A terminal that is even too narrow for the columns that stay cuts the last ones.
+    // The columns that always stay may still be too wide, so make them narrower.
     shrink(&mut fitting, width);
     fitting
         .into_iter()

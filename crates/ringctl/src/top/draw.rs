@@ -18,7 +18,8 @@ use super::text::{FACT_GAP, bar_text, bar_value, cut, flow, joined_width, wrap};
 pub(super) const INDENT: &str = "  ";
 /// Minimum height with a last line about the keys.
 const WITH_KEYS: u16 = 14;
-/// Lines that each pane gets first: the title, the heads of the columns and two rows.
+/// Number of lines that each pane gets before the other lines are divided: the title, the heads of the columns, and two
+/// rows.
 const PANE_HEIGHT_MIN: u16 = 4;
 
 /// The keys, for the help.
@@ -36,14 +37,14 @@ const KEYS: [(&str, &str); 6] = [
 pub(super) struct Layout {
     pub panes: Panes,
     pub shows_help: bool,
-    /// Whether all rows are drawn below each other, in a buffer that is high enough.
+    /// Whether the output is a text. Then the buffer is high enough for all rows.
     pub is_text: bool,
 }
 
 /// A buffer with a place for the next line.
 struct Canvas<'a> {
     buffer: &'a mut Buffer,
-    /// The part that is still empty.
+    /// The part of the buffer that is still empty.
     free: Rect,
     style: Style,
 }
@@ -131,7 +132,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// Draws a text in at most `lines_max` lines. A text that is longer ends with dots.
+    /// Draws a text in at most `lines_max` lines. If the text is longer, it ends with dots.
     fn paragraph(&mut self, mark: &str, text: &str, lines_max: u16, style: TextStyle) {
         let text = self.style.shown(text);
         let width = self.free.width.saturating_sub(text_width(mark));
@@ -155,7 +156,7 @@ impl Canvas<'_> {
         let end = self.free.y.saturating_add(lines_max);
         for (at, trouble) in troubles.iter().enumerate() {
             let more = troubles.len() - at;
-            // While troubles remain, their number needs a line.
+            // If more troubles follow, keep one line for their number.
             let kept = u16::from(more > 1);
             let left = { end.saturating_sub(self.free.y) }.min(self.free.height);
             if left <= kept {
@@ -166,7 +167,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// Draws facts, rates and the path, as many in a line as fit. Then draws the bars.
+    /// Draws the facts, the rates and the path. Each line contains as many of them as fit. Then draws the bars.
     fn facts(&mut self, model: &Model, lines_max: u16, wraps: bool) {
         let page = model.page();
         let facts = model.facts();
@@ -296,7 +297,7 @@ impl Canvas<'_> {
         lines
     }
 
-    /// Draws the title of a pane. If not all rows are visible, adds their numbers.
+    /// Draws the title of a pane. If not all rows are visible, adds the numbers of the visible rows.
     fn heading(&mut self, title: &str, at: usize, visible: Visible, area: Rect, layout: &Layout) {
         let is_cut = visible.count < visible.rows;
         let text = match visible.first + visible.count {
@@ -309,7 +310,7 @@ impl Canvas<'_> {
             }
             _ => title.to_owned(),
         };
-        // The chosen pane is only important if it can be scrolled.
+        // Mark the chosen pane only if it can be scrolled.
         let style = if is_cut && layout.panes.is_chosen(at) {
             Style::title()
         } else {

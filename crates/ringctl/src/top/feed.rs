@@ -17,11 +17,13 @@ use ring_text::format_duration;
 use super::super::Error;
 use super::super::client::{CommonRequest, HUNG_UP_TEXT};
 
-/// Time without an answer after which the daemon counts as lost. A daemon in good health answers within milliseconds.
+/// If the daemon does not answer within this time, it counts as lost. A daemon in good health answers within
+/// milliseconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two attempts to reach a lost daemon.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum number of updates that wait for the display. If it is reached, the daemon notices a slow client.
+/// Maximum number of updates that wait for the display. If the queue is full, this client reads no more messages, so
+/// that the daemon notices a slow client.
 const UPDATES_MAX: usize = 64;
 
 /// News from the daemon.
@@ -51,7 +53,7 @@ struct Exchange<'a> {
     /// The time of the oldest request without an answer.
     asked: Option<Instant>,
     next: Instant,
-    /// The status of this round. The named locks are still missing.
+    /// The status of this round, if the named locks of this round have not arrived yet.
     status: Option<NodeStatus>,
     is_lost: bool,
     send: &'a dyn Fn(Update) -> Result<(), Gone>,
@@ -73,8 +75,8 @@ impl Feed {
         })
     }
 
-    /// Starts the thread. The thread passes each update to a channel, converted by `convert`. It ends with the process,
-    /// or when the channel is closed.
+    /// Starts the thread. The thread converts each update with `convert`, and passes it to a channel. It ends with the
+    /// process, or when the channel is closed.
     pub(super) fn start<T: Send + 'static>(
         self,
         sender: SyncSender<T>,
@@ -82,7 +84,7 @@ impl Feed {
     ) {
         thread::spawn(move || {
             let send = |update| sender.send(convert(update)).map_err(|_| Gone);
-            // The channel is closed when the display has ended.
+            // An error means that the display has ended and the channel is closed.
             let _ = self.run(&send);
         });
     }
@@ -120,11 +122,11 @@ impl<'a> Exchange<'a> {
             from: None,
             turns: false,
         };
-        // Errors are ignored: even if sending failed, a daemon without room for another client answers.
+        // Ignore errors: a daemon that cannot serve another client closes the connection, but sends an answer before.
         let _ = self.lines.send(&watch);
         loop {
             while let Some(line) = self.lines.next_line() {
-                // Unknown replies are skipped, because a later version of the daemon may send more kinds of replies.
+                // Skip unknown replies, because a later version of the daemon may send more kinds of replies.
                 if let Ok(reply) = serde_json::from_slice(&line)
                     && let Some(refusal) = self.on_reply(reply)?
                 {
@@ -151,7 +153,8 @@ impl<'a> Exchange<'a> {
         let lost_at = self.asked.map(|asked| asked + ANSWER_TIMEOUT);
         let until = match lost_at {
             None => Some(self.next),
-            // The request is not sent again: a stalled daemon would have to answer all of them.
+            // Do not send the request again to a lost daemon: after a stall, it would have to answer all these
+            // requests.
             Some(_) if self.is_lost => None,
             Some(at) => Some(at),
         };
@@ -179,7 +182,8 @@ impl<'a> Exchange<'a> {
                 let locks = locks.iter().filter_map(|lock| lock.decode().ok());
                 self.on_answers(status, locks.collect())?;
             }
-            // Other systems have no named locks. An earlier version of the daemon does not know the request.
+            // The answer to the request for named locks may be an error. Other systems have no named locks, and earlier
+            // versions of the daemon do not know the request.
             (Reply::Status(status), _) | (Reply::Error(_), Some(status)) => {
                 self.on_answers(status, Vec::new())?;
             }

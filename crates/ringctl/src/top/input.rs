@@ -1,4 +1,4 @@
-//! Keys and signals, each received in a separate thread.
+//! Receives keys and signals, each in a separate thread.
 
 use std::io;
 use std::sync::mpsc::SyncSender;
@@ -12,7 +12,8 @@ use signal_hook::iterator::Signals;
 use super::feed::Update;
 use super::panes::Scroll;
 
-/// Signals that restore the terminal. Those that a parent ignores, as `nohup` does, stay ignored.
+/// Signals after which the terminal is restored. A signal that the parent made this process ignore, for example with
+/// `nohup`, stays ignored.
 const CAUGHT: [Signal; 6] = [
     Signal::SIGTERM,
     Signal::SIGINT,
@@ -32,7 +33,7 @@ pub(super) enum Message {
     InputFailed(io::Error),
 }
 
-/// A wish of the user.
+/// An action that the user requests with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Quit,

@@ -93,7 +93,7 @@ fn member_table(status: &Status) -> Table {
     ];
     let mut table = Table::new("Members", columns);
     let is_problem = |member: &&MemberStatus| matches!(member.state.as_str(), "silent" | "deaf");
-    // Members with a problem are visible without scrolling.
+    // Members with a problem come first, so that they are visible without scrolling.
     let (problems, others): (Vec<_>, Vec<_>) = status.members.iter().partition(is_problem);
     for member in problems.into_iter().chain(others) {
         let is_owner = status.owner.as_ref() == Some(&member.mac);
@@ -238,7 +238,8 @@ fn counters(status: &Status) -> Vec<Counter> {
     let hops = status.token.as_ref().map(|token| Counter {
         name: "Hops",
         value: token.progress,
-        // Each new token has a new number, and its progress makes a leap.
+        // Each new token has a new number, and a much larger progress. So the progress of different tokens cannot be
+        // compared.
         origin: format!("{}-{}", token.author, token.number),
     });
     let others = [

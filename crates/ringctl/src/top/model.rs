@@ -1,4 +1,4 @@
-//! The answers and events of the daemon, as they are shown.
+//! The answers and events of the daemon, in the form in which they are shown.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ const EVENTS_MAX: usize = 500;
 /// Maximum number of owners in the path of the token.
 const OWNERS_MAX: usize = 32;
 
-/// Everything that is shown, except the state of the screen.
+/// All data that are shown, except the state of the screen.
 pub(super) struct Model {
     /// The daemon's socket, for errors.
     socket: PathBuf,
     page: Page,
     view: Option<Box<dyn View>>,
     rates: Rates,
-    /// The last owners, the newest at the end. Neighbors in the list differ.
+    /// The last owners. The newest is at the end. Two successive entries are never equal.
     owners: VecDeque<String>,
     /// The last events as lines, the newest at the front.
     events: VecDeque<String>,
@@ -35,7 +35,7 @@ pub(super) struct Model {
 
 /// The loss of the daemon.
 struct Loss {
-    /// The time of day.
+    /// The time of day at which the daemon was lost.
     since: String,
     /// Whether no daemon can be reached.
     is_unreachable: bool,
@@ -55,8 +55,8 @@ impl Model {
         }
     }
 
-    /// Applies an update that arrived at `now`. If a round of requests has ended, returns whether the daemon gave an
-    /// answer that can be read.
+    /// Applies an update that arrived at `now`. Returns a value if a round of requests has ended: whether the daemon
+    /// gave a readable answer.
     pub(super) fn apply(
         &mut self,
         update: Update,

@@ -33,7 +33,7 @@ pub(super) enum Bars {
     /// The events of the first counter per second.
     #[default]
     Rate,
-    /// The mean time between two events of the first counter. The text is its name.
+    /// The mean time between two events of the first counter. The text is the name of this time.
     Time(&'static str),
 }
 
@@ -42,7 +42,7 @@ pub(super) enum Bars {
 pub(super) struct Counter {
     pub name: &'static str,
     pub value: u64,
-    /// The object that counts. Values of different objects cannot be compared.
+    /// The origin of the value, such as a daemon. Values of different origins cannot be compared.
     pub origin: String,
 }
 
@@ -82,7 +82,7 @@ pub(super) enum Emphasis {
 }
 
 impl Page {
-    /// Builds the page of a status: the page of its system, or else a page with the plain values.
+    /// Builds the page of a status: the page of its system or, if there is none, a page with the plain values.
     ///
     /// # Errors
     /// Fails if a key of the status is missing.
@@ -132,7 +132,7 @@ impl Table {
     }
 }
 
-/// Creates a counter of the daemon that started with these values.
+/// Creates a counter. Its origin is the daemon.
 pub(super) fn counter(name: &'static str, value: u64) -> Counter {
     Counter {
         name,

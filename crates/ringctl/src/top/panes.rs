@@ -1,4 +1,4 @@
-//! The panes, which share the height of the screen, and their scrolling.
+//! The panes and their scrolling. The panes share the height of the screen.
 
 /// A direction and distance of scrolling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +77,9 @@ impl Panes {
     }
 }
 
-/// Divides a height between panes that want these heights. The first pane is the most important: it first gets up to
-/// half of the height. Each other pane first gets up to `least` lines. The panes share the remaining lines.
+/// Divides a height among panes. `wanted` contains the number of lines that each pane can use. The first pane is the
+/// most important, so it first gets up to half of the height. Each other pane first gets up to `least` lines. Then the
+/// panes share the remaining lines.
 pub(super) fn divide(height: u16, wanted: &[u16], least: u16) -> Vec<u16> {
     let mut left = height;
     let mut given: Vec<u16> = Vec::with_capacity(wanted.len());

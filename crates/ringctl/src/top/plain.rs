@@ -14,13 +14,13 @@ use super::feed::{self, Feed};
 use super::model::Model;
 use super::style::Style;
 
-/// Width of a text that goes to no terminal. At this width, all tables have all columns.
+/// Width of the output if it does not go to a terminal. At this width, the tables have all their columns.
 const TEXT_WIDTH: u16 = 160;
 
 /// Prints a snapshot after each round of requests, until `count` answers are printed or the reader closes the output.
 ///
 /// # Errors
-/// Fails if the daemon gives no first answer that can be read, or if `output` cannot be written.
+/// Fails if the first answer of the daemon cannot be read, or if `output` cannot be written.
 pub(super) fn print(
     feed: Feed,
     mut model: Model,
@@ -87,7 +87,7 @@ pub(super) fn lines(model: &Model, style: Style, width: u16) -> Vec<String> {
 fn text_height(model: &Model, width: u16) -> u16 {
     let page = model.page();
     let loss = model.loss_text();
-    // A line that is divided between words is at least half full, unless a word is longer than half of a line.
+    // When a text is divided between words, each line is at least half full, unless a word is longer than half a line.
     let lines_of = |text: &String| {
         let width = width.saturating_sub(text_width(INDENT)).max(1);
         2 + 2 * usize::from(text_width(text)) / usize::from(width)
@@ -99,7 +99,7 @@ fn text_height(model: &Model, width: u16) -> u16 {
         .iter()
         .map(|(name, value)| lines_of(&format!("{name} {value}")));
     let rows: usize = page.tables.iter().map(|table| table.rows.len() + 2).sum();
-    // The other lines are the title, the bars and the title of the events.
+    // The number 3 stands for the title, the bars, and the title of the events.
     let height = texts + rows + facts.sum::<usize>() + 3;
     u16::try_from(height).unwrap_or(u16::MAX)
 }
@@ -112,7 +112,7 @@ pub(super) fn text_lines(buffer: &Buffer) -> Vec<String> {
         let mut column = 0;
         while let Some(cell) = cells.get(column) {
             text.push_str(cell.symbol());
-            // The cells that a wide character covers are blank.
+            // Skip the further cells that a wide character covers, because they are blank.
             column += usize::from(text_width(cell.symbol()).max(1));
         }
         text.trim_end().to_owned()

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::page::Counter;
 
-/// Maximum number of stored rates. It is at least the width of a wide terminal.
+/// Maximum number of stored rates. A wide terminal has at most this number of columns.
 const HISTORY_MAX: usize = 300;
 
 /// The rates of counters.
@@ -25,7 +25,7 @@ impl Rates {
         let rate = |counter: &Counter| {
             let (at, before) = before.as_ref()?;
             let before = before.iter().find(|it| it.name == counter.name)?;
-            // A counter of another daemon, or of another token, begins again.
+            // A counter with a different origin, such as another daemon, begins again.
             let is_same = before.origin == counter.origin;
             let more = counter.value.checked_sub(before.value)?;
             let seconds = now.duration_since(*at).as_secs_f64();

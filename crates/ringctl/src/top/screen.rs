@@ -1,4 +1,4 @@
-//! Shows the model on the terminal, and restores the terminal at every end of the process.
+//! Shows the model on the terminal. Restores the terminal when the process ends, whatever the reason of the end is.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -28,7 +28,7 @@ use super::input::{self, Action, Message};
 use super::model::Model;
 use super::style::Style;
 
-/// Minimum time between two drawings. A busy ring has thousands of events per second.
+/// Minimum time between two drawings. A minimum is necessary, because a busy ring has thousands of events per second.
 const DRAW_INTERVAL: Duration = Duration::from_millis(50);
 /// The exit code of a process that panics.
 const PANIC_CODE: i32 = 101;
@@ -58,7 +58,7 @@ pub(super) fn show(feed: Feed, mut model: Model, style: Style) -> anyhow::Result
     drop(screen);
     match end.map_err(Error::Terminal)? {
         End::Quit => Ok(()),
-        // The parent learns which signal ended this process.
+        // End by the signal itself, so that the parent knows which signal ended this process.
         End::Signal(signal) => Ok(emulate_default_handler(signal as i32)?),
     }
 }
@@ -130,7 +130,8 @@ impl Screen {
         panic::set_hook(Box::new(move |panic| {
             restore();
             hook(panic);
-            // If a thread panics, the others would continue on the restored terminal.
+            // End the process: after the panic of one thread, the other threads would continue to draw on the restored
+            // terminal.
             process::exit(PANIC_CODE);
         }));
         let backend = CrosstermBackend::new(BufWriter::new(output()?));
@@ -139,7 +140,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Takes the terminal, and draws the whole screen at the next drawing.
+    /// Takes the terminal. The next drawing draws the whole screen.
     fn enter(&mut self) -> io::Result<()> {
         // A shell may have changed the mode of the terminal while this process was stopped.
         disable_raw_mode()?;
@@ -149,8 +150,8 @@ impl Screen {
         self.0.resize(size.into())
     }
 
-    /// Gives the terminal back to the shell, and stops this process until the shell continues it. If no shell could
-    /// continue it, this process does not stop.
+    /// Gives the terminal back to the shell, and stops this process until the shell continues it. If there is no shell
+    /// that could continue it, this process does not stop.
     fn stop(&mut self) -> io::Result<()> {
         if IgnoredSignals::read()?.contains(Signal::SIGTSTP) {
             return Ok(());
@@ -167,7 +168,8 @@ impl Drop for Screen {
     }
 }
 
-/// Returns the output without the lock of [`io::stdout`], because a panic of any thread must restore the terminal.
+/// Returns the output as a separate file. It does not use the lock of [`io::stdout`], because after a panic, any thread
+/// must be able to restore the terminal.
 fn output() -> io::Result<File> {
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }

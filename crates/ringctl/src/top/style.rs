@@ -1,4 +1,4 @@
-//! The colors and characters that the terminal can show.
+//! The colors and the characters that the terminal can show.
 
 use std::env;
 
@@ -21,7 +21,7 @@ const ASCII_BARS: bar::Set<'static> = bar::Set {
     empty: " ",
 };
 
-/// The abilities of the output. Without colors, a bold or reversed text is still distinct.
+/// The abilities of the output. Without colors, bold and reversed texts are still visible.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
     has_color: bool,
@@ -71,7 +71,7 @@ impl Style {
         if self.has_unicode { "·" } else { "-" }
     }
 
-    /// Returns the text with a question mark for each character that the terminal cannot show.
+    /// Returns the text. A question mark replaces each character that the terminal cannot show.
     pub(super) fn shown(self, text: &str) -> String {
         let shown = |char: char| match char {
             _ if self.has_unicode || char.is_ascii() => char,
@@ -122,7 +122,7 @@ impl Style {
 
 /// Whether the locale of the environment uses UTF-8.
 fn is_utf8_locale() -> bool {
-    // The order of setlocale(3).
+    // These variables have the same order of priority in setlocale(3).
     let names = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
     let values = names.filter_map(env::var_os);
     let value = { values }.find(|value| !value.is_empty());

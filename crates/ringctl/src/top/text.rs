@@ -11,7 +11,7 @@ pub(super) const FACT_GAP: u16 = 3;
 /// Maximum number of owners that a path shows.
 const PATH_MAX: usize = 12;
 
-/// Returns the height of a bar: a time in nanoseconds, or a rate in thousandths.
+/// Returns the height of a bar. The unit is a nanosecond for times, and a thousandth for rates.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -39,7 +39,7 @@ pub(super) fn rate_text(rate: Option<f64>) -> String {
     rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}/s"))
 }
 
-/// Returns the newest owners, the latest at the end.
+/// Returns a text with the newest owners. The latest owner is at the end.
 pub(super) fn path(owners: &VecDeque<String>) -> String {
     let first = owners.len().saturating_sub(PATH_MAX);
     let owners: Vec<&str> = owners.iter().skip(first).map(String::as_str).collect();
@@ -102,7 +102,8 @@ pub(super) fn cut(text: &str, width: u16) -> String {
     format!("{start}{dots}")
 }
 
-/// Divides a text after the characters that fit into `width` columns, or after the first character if none fits.
+/// Divides a text after the characters that fit into `width` columns. If no character fits, divides it after the first
+/// character.
 fn split_at_width(text: &str, width: u16) -> (&str, &str) {
     let ends = { text.char_indices() }.map(|(at, char)| at + char.len_utf8());
     let fitting = ends.take_while(|end| text_width(&text[..*end]) <= width);

@@ -12,19 +12,20 @@ use super::super::kinds::{
     CLOCK_WRONG, MEMBER_MTU, MEMBER_TROUBLE, NO_REPORT, NOT_MEASURED, REQUIRE_DIFFERS, STARVED,
 };
 
-/// The largest difference between two clocks that causes no finding. With more, people compare the times of two logs
-/// wrongly, and a pause ends at the wrong time.
+/// The largest difference between two clocks that causes no finding. With a larger difference, the times in the logs of
+/// two machines are hard to compare, and a pause ends at a wrong time.
 const CLOCK_OFFSET_MAX: Duration = Duration::from_secs(1);
 /// Length of the header of a frame, which does not count for the MTU.
 const HEADER_LEN: u16 = 14;
-/// Number of short probes after which a member must also have sent a long probe.
+/// If a member has sent this number of short probes, it should also have sent a long probe.
 const SHORT_MIN: u8 = 4;
 
 /// Checks the answer of a member.
 pub(super) fn check(member: &SurveyedMember) -> Option<Finding> {
     let mac = &member.mac;
     let Some(report) = &member.report else {
-        // The daemon's troubles name members that are silent or deaf. A member that has left cannot answer.
+        // The troubles of the daemon already name the members that are silent or deaf. A member that has left cannot
+        // answer.
         let must_answer = matches!(member.presence.as_str(), "alive" | "paused");
         return must_answer.then(|| {
             let version = member.version.as_deref().unwrap_or("unknown");
@@ -88,13 +89,13 @@ fn wrong_clock(mac: &str, report: &MemberReport) -> Option<Finding> {
 
 /// Returns the troubles that the other members report. One finding lists all members that report the same sentence.
 ///
-/// Most sentences describe the machine of the member, so the same sentence of this node describes another problem. A
-/// sentence that names a member describes the same problem on all machines. If this node reports it as one of its `own`
-/// troubles, no finding repeats it.
+/// Most sentences describe the machine of the member that reports them. So if this node reports the same sentence, it
+/// has a separate problem. But a sentence that names a member describes the same problem on all machines. If such a
+/// sentence is in `own`, the troubles of this node, there is no further finding about it.
 pub(super) fn troubles(report: &SurveyReport, own: &[String]) -> Vec<Finding> {
     let names_member = |text: &str| report.members.iter().any(|it| text.contains(&it.mac));
     let is_known = |text: &str| {
-        // A report replaces the end of a long sentence by this character.
+        // In a report, this character replaces the end of a long sentence.
         let start = text.strip_suffix('…').unwrap_or(text);
         names_member(start) && own.iter().any(|it| it.starts_with(start))
     };
@@ -144,7 +145,8 @@ pub(super) fn small_mtu(member: &SurveyedMember) -> Finding {
     .with_remedy("run on that machine: sudo ip link set IFACE mtu 1500")
 }
 
-/// Finds members whose process woke up so late during the measurement that an offer of the token would expire.
+/// Finds members whose daemons woke up very late during the measurement. With such a delay, an offer of the token would
+/// expire.
 pub(super) fn starved(report: &SurveyReport, constants: &ConstantsStatus) -> Vec<Finding> {
     let timeout = constants.take_timeout_ns;
     let limit = timeout.saturating_mul(constants.take_attempts.into());
@@ -166,8 +168,8 @@ pub(super) fn starved(report: &SurveyReport, constants: &ConstantsStatus) -> Vec
     late.collect()
 }
 
-/// Finds members whose daemons require another grade for locks than most members. If several grades are equally
-/// frequent, the safest one counts as the rule of the ring.
+/// Finds members whose daemons require a grade for locks that differs from the grade of most members. If several grades
+/// are equally frequent, the safest of them counts as the rule of the ring.
 pub(super) fn other_rules(report: &SurveyReport) -> Vec<Finding> {
     let mut by_grade: BTreeMap<Grade, Vec<&str>> = BTreeMap::new();
     for member in &report.members {

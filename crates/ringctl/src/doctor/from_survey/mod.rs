@@ -12,7 +12,7 @@ use super::finding::Finding;
 /// Maximum number of findings of one kind about single pairs.
 const PAIRS_MAX: usize = 8;
 
-/// Returns all findings about the other members, and about the frames between members.
+/// Returns all findings from the survey: about the other members, and about the frames between members.
 pub(super) fn check(report: &SurveyReport, status: &Status) -> Vec<Finding> {
     let small_mtu = members::with_small_mtu(report);
     let mut findings = pairs::check(report, &small_mtu);
@@ -29,7 +29,7 @@ pub(super) fn check(report: &SurveyReport, status: &Status) -> Vec<Finding> {
         .filter(|member| member.mac != report.surveyor)
     {
         findings.extend(members::check(member));
-        // In a large ring, most members have no part in the measurement.
+        // In a large ring, most members do not take part in the measurement.
         if !report.limited || measuring.contains(member.mac.as_str()) {
             findings.extend(members::without_results(member));
         }

@@ -10,10 +10,10 @@ use super::super::kinds::{
 };
 use super::PAIRS_MAX;
 
-/// Smallest part of lost frames that causes a finding, in percent. A single lost frame may be chance.
+/// Smallest percentage of lost frames that causes a finding. A smaller loss may be a coincidence.
 const LOSS_MIN: u32 = 5;
 
-/// The fate of the frames from one member to another.
+/// The result for the frames from one member to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Fine,
@@ -94,7 +94,7 @@ fn fate(sender: PairSender, receiver: PairReceiver) -> Fate {
     }
 }
 
-/// The end of a pair at which a member is.
+/// The role of a member in a pair: sender or receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     To,
@@ -110,10 +110,10 @@ impl End {
     }
 }
 
-/// Returns the findings about all pairs. If all pairs of a member have the same problem in one direction, one finding
-/// describes them.
+/// Returns the findings about all pairs. If a member has the same problem with all other members in one direction,
+/// there is only one finding about these pairs.
 ///
-/// Long frames do not arrive at members `with_small_mtu`. A different finding describes these members.
+/// Long frames do not arrive at the members `with_small_mtu`. A different finding already describes these members.
 pub(super) fn check(report: &SurveyReport, with_small_mtu: &BTreeSet<&str>) -> Vec<Finding> {
     let pairs: Vec<Pair<'_>> = report.pairs.iter().filter_map(Pair::new).collect();
     let mut left: Vec<Pair<'_>> = pairs.clone();
@@ -137,7 +137,7 @@ pub(super) fn check(report: &SurveyReport, with_small_mtu: &BTreeSet<&str>) -> V
         let mut dead = pairs.iter().filter(|pair| pair.fate == Fate::Dead);
         dead.any(|pair| pair.from == from && pair.to == to)
     };
-    // One finding describes both directions.
+    // One finding describes both directions of a pair.
     left.retain(|pair| {
         pair.fate != Fate::Dead || pair.from < pair.to || !is_dead(pair.to, pair.from)
     });
@@ -162,8 +162,8 @@ pub(super) fn check(report: &SurveyReport, with_small_mtu: &BTreeSet<&str>) -> V
     findings
 }
 
-/// Returns the first of a member's pairs if all its pairs have the same problem. A single pair shows no common problem,
-/// because either of its members may be the cause.
+/// If all pairs in which the member has this role have the same problem, returns the first of these pairs. Returns
+/// `None` for a single pair, because either of its members may be the cause.
 fn common_fate<'a>(pairs: &[Pair<'a>], end: End, mac: &str) -> Option<Pair<'a>> {
     let mut own = pairs.iter().filter(|pair| end.of(pair) == mac);
     let first = *own.next()?;
@@ -203,7 +203,7 @@ fn member_finding(first: &Pair<'_>, end: End) -> Finding {
         .with_remedy(remedy)
 }
 
-/// Returns the finding about one pair. `back` is the other direction, if it was measured.
+/// Returns the finding about one pair. `back` is the pair in the opposite direction, if it was measured.
 fn pair_finding(pair: &Pair<'_>, back: Option<&Pair<'_>>) -> Finding {
     let Pair { from, to, fate, .. } = pair;
     let frames = fate.frames();
@@ -250,7 +250,7 @@ impl Fate {
         }
     }
 
-    /// Returns the frames that do not arrive.
+    /// Returns a text for the frames that do not arrive.
     const fn frames(self) -> &'static str {
         match self {
             Self::OnlyBroadcasts => "frames to single members",
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn many_pairs_with_a_problem_are_counted() {
         let mut report = report(6);
-        // In a circle, no member has the problem with all others.
+        // These pairs form a circle, so no member has the problem with all other members.
         for (from, to) in [
             (1, 2),
             (2, 3),

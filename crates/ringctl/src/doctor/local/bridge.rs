@@ -7,8 +7,8 @@ use super::super::kinds::{
 };
 use super::files::SystemFiles;
 
-/// The state of a port that forwards frames. The states are those of the kernel: disabled, listening, learning,
-/// forwarding, blocking.
+/// The kernel's number for the state of a port that forwards frames. The kernel's states are: disabled, listening,
+/// learning, forwarding, blocking.
 const FORWARDING: u64 = 3;
 const STATES: [&str; 5] = [
     "disabled",

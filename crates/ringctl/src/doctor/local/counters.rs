@@ -6,8 +6,8 @@ use super::super::finding::Finding;
 use super::super::kinds::FRAME_ERRORS;
 use super::files::SystemFiles;
 
-/// The counters, and the usual cause of each. The list excludes `rx_dropped`: the kernel also counts there each frame
-/// whose EtherType no program reads.
+/// The counters, and the usual cause of each. `rx_dropped` is not in the list, because it also counts the frames whose
+/// EtherType no program reads.
 const COUNTERS: [(&str, &str); 9] = [
     ("collisions", "a duplex mismatch with the switch port"),
     ("rx_crc_errors", "the cable, the plug or the card"),
@@ -42,7 +42,7 @@ impl ErrorCounters {
         Self(values.collect())
     }
 
-    /// Returns one finding per counter that is greater than in `before`.
+    /// Returns one finding for each counter that has grown since `before`.
     pub(in super::super) fn growth(&self, before: &Self, interface: &str) -> Vec<Finding> {
         let grown = COUNTERS.iter().filter_map(|(name, cause)| {
             let (old, new) = (before.0.get(name)?, self.0.get(name)?);

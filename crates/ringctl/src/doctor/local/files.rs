@@ -15,8 +15,8 @@ pub(super) struct SystemFiles {
 }
 
 impl SystemFiles {
-    /// Returns the files of the interface. Returns `None` if the files belong to another network namespace. A different
-    /// index or a different address shows another namespace.
+    /// Returns the files of the interface. Returns `None` if the files belong to another network namespace. In this
+    /// case, they contain a different index or a different address.
     pub(super) fn of(interface: &Interface) -> Option<Self> {
         let files = Self::new(Path::new(NETWORK_DIR), &interface.name);
         let is_this = files.number("ifindex") == Some(interface.index.into())

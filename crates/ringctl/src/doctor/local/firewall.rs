@@ -9,7 +9,7 @@ use super::{RingFrames, program};
 
 /// Checks the rules. Returns no findings if the machine has no `nft`.
 pub(super) fn check(frames: RingFrames<'_>, ports: &[String]) -> Vec<Finding> {
-    // Sets are long, and their elements are not evaluated.
+    // With `-t`, `nft` omits the elements of sets, which may be many. The checks do not use these elements.
     match program::run("nft", &["-j", "-t", "list", "ruleset"]) {
         None => Vec::new(),
         Some(Err(error)) => vec![
@@ -76,14 +76,14 @@ fn finding(drop: &FrameDrop, frames: RingFrames<'_>) -> Finding {
         ))
 }
 
-/// Whether a chain has this device, from the text of the chain. Before version 1.0.9, the JSON of `nft` does not
-/// contain the devices.
+/// Whether a chain is attached to this device. Reads the text of the chain, because the JSON of `nft` before version
+/// 1.0.9 does not contain the devices.
 fn has_device(chain: &str, device: &str) -> bool {
     let arguments: Vec<&str> = ["-t", "list", "chain"]
         .into_iter()
         .chain(chain.split(' '))
         .collect();
-    // If the text cannot be read, the chain counts as a chain of the device.
+    // If the text cannot be read, assume that the chain is attached to the device.
     match program::run_for_text("nft", &arguments) {
         Some(Ok(text)) => names_device(&text, device),
         _ => true,

@@ -9,7 +9,7 @@ use super::super::kinds::{
 };
 use super::files::SystemFiles;
 
-/// Minimum MTU: a confirmation needs as many bytes.
+/// Minimum MTU, in bytes. It is the length of a confirmation.
 const MTU_MIN: usize = 71;
 
 /// Looks up the interface.
@@ -32,7 +32,8 @@ pub(super) fn find(name: &str) -> Result<Interface, Finding> {
     }
 }
 
-/// Returns the reasons why a daemon could not use the interface. A running daemon reports these reasons itself.
+/// Returns findings about problems because of which a daemon cannot use the interface. A running daemon reports these
+/// problems itself.
 pub(super) fn unusable(found: &Interface, files: Option<&SystemFiles>) -> Vec<Finding> {
     let name = &found.name;
     let mut findings = Vec::new();
@@ -78,7 +79,8 @@ pub(super) fn unusable(found: &Interface, files: Option<&SystemFiles>) -> Vec<Fi
     findings
 }
 
-/// Returns the reasons why frames may be lost although the daemon can use the interface.
+/// Returns findings about problems because of which frames may be lost. The daemon can use the interface in spite of
+/// these problems.
 pub(super) fn unsuitable(files: &SystemFiles) -> Vec<Finding> {
     let name = files.name();
     let mut findings = Vec::new();

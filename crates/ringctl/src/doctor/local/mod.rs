@@ -24,12 +24,12 @@ pub(super) struct RingFrames<'a> {
     pub ethertype: u16,
 }
 
-/// Facts that decide which findings are useful.
+/// Facts from which the checks decide which findings are useful.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circumstances {
-    /// Whether a daemon runs. A daemon itself reports an unusable interface.
+    /// Whether a daemon runs. If so, it reports an unusable interface itself.
     pub has_daemon: bool,
-    /// Whether frames are lost, so that possible reasons are useful too.
+    /// Whether frames are lost. Then findings about possible reasons are useful too.
     pub is_suspect: bool,
 }
 

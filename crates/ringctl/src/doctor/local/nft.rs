@@ -1,14 +1,14 @@
 //! The rules of nftables that drop frames of the ring, from the output of `nft -j -t list ruleset`.
 //!
-//! Only two families see frames of an EtherType other than IP and ARP: `netdev` and, on a bridge, `bridge`. A rule
-//! matches all frames of the ring, none of them, or some of them. If a condition cannot be evaluated here, it matches
-//! some of them.
+//! Only two families of tables process frames whose EtherType is neither IP nor ARP: `netdev` and, on a bridge,
+//! `bridge`. A rule matches all frames of the ring, some of them, or no frames. If this module cannot evaluate a
+//! condition, it assumes that the condition matches some of the frames.
 
 use serde_json::Value;
 
 use super::RingFrames;
 
-/// Maximum number of jumps in succession, as in the kernel.
+/// Maximum number of nested jumps. The kernel has the same maximum.
 const JUMPS_MAX: u32 = 16;
 
 /// The part of the ring's frames that a condition matches.
@@ -22,7 +22,7 @@ enum Part {
 /// A rule or a policy that drops frames of the ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FrameDrop {
-    /// Family, table and name of the chain at the hook.
+    /// Family, table and name of the chain that is attached to a hook.
     pub hooked_chain: String,
     pub hook: String,
     /// Family, table and name of the chain that contains the rule.
@@ -37,14 +37,14 @@ pub(super) struct FrameDrop {
     pub drops_all: bool,
 }
 
-/// The way of the evaluation after a rule or a chain.
+/// The next step of the evaluation after a rule or a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// Evaluate the next rule for all frames, or for the rest.
+    /// Evaluate the next rule for this part of the frames.
     Continue(Part),
     /// Leave the chain.
     Leave,
-    /// No frame is left to evaluate.
+    /// Stop, because no frames are left.
     Stop,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     /// Returns all rules and policies that drop frames. The JSON of an older `nft` does not contain the devices of a
-    /// chain. For such a chain, `has_device` returns whether it has a device.
+    /// chain. For such a chain, `has_device` returns whether the chain is attached to a device.
     pub(super) fn find_drops(
         ruleset: &'a Value,
         frames: RingFrames<'a>,
@@ -86,7 +86,7 @@ impl<'a> Evaluation<'a> {
         this.drops
     }
 
-    /// Returns the part of the frames that pass the hook of a chain.
+    /// Returns the part of the ring's frames that pass the hook of this chain.
     fn hooked_part(&self, chain: &Value, has_device: impl Fn(&str, &str) -> bool) -> Part {
         let hook = chain["hook"].as_str().unwrap_or_default();
         match chain["family"].as_str() {
@@ -100,14 +100,15 @@ impl<'a> Evaluation<'a> {
                 })
             }
             Some("bridge") if self.ports.is_empty() => Part::No,
-            // Frames between other members pass this hook. Frames from and to this machine do not.
+            // Only frames between other members pass this hook. Frames from and to this machine do not pass it.
             Some("bridge") if hook == "forward" => Part::Some,
             Some("bridge") => Part::All,
             _ => Part::No,
         }
     }
 
-    /// Returns the part of the frames that pass the devices of a chain. Other ports carry frames that do not pass them.
+    /// Returns the part of the ring's frames that pass the devices of a chain. Frames that use other ports of the
+    /// bridge do not pass these devices.
     fn devices_part(&self, has: impl Fn(&str) -> bool) -> Part {
         let count = self.ports.iter().filter(|port| has(port)).count();
         if has(self.frames.interface) || (count > 0 && count == self.ports.len()) {
@@ -119,7 +120,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Returns the part of the frames that the table of a chain sees. A dormant table sees none.
+    /// Returns the part of the frames that the table of a chain processes. A dormant table processes no frames.
     fn active_part(&self, chain: &Value) -> Part {
         let mut tables = self.objects.iter().map(|object| &object["table"]);
         let own = tables
@@ -196,7 +197,7 @@ impl<'a> Evaluation<'a> {
                     }
                     return matched.rest(left);
                 }
-                // The verdicts of a map are not evaluated.
+                // This module does not evaluate the verdicts of a map.
                 "vmap" => return matched.and(Part::Some).rest(left),
                 "return" if matched == Part::All => return Next::Leave,
                 "accept" | "return" => return matched.rest(left),
@@ -244,7 +245,7 @@ impl<'a> Evaluation<'a> {
         match payload["protocol"].as_str() {
             Some("ether") if payload["field"] == "type" => is_equal(self.ethertype_part(right)),
             Some("ether" | "vlan") => Part::Some,
-            // The header of another protocol implies a match of its EtherType.
+            // A condition on the header of another protocol matches only frames with the EtherType of that protocol.
             Some(_) => Part::No,
             None if is_ethertype => is_equal(self.ethertype_part(right)),
             None => Part::Some,
@@ -256,7 +257,7 @@ impl<'a> Evaluation<'a> {
         any_part(right, &|value| match value {
             Value::Number(number) => Part::of(number.as_u64() == Some(own)),
             Value::String(text) if text.starts_with('@') => Part::Some,
-            // A ring uses no EtherType that has a name.
+            // If the EtherType is given by a name, it is not the EtherType of a ring.
             Value::String(text) => Part::of(text.parse() == Ok(own)),
             _ => Part::Some,
         })
@@ -309,7 +310,8 @@ impl Part {
         }
     }
 
-    /// Returns the way on after a final statement for this part of the frames that were `left`.
+    /// Returns the next step after a rule that decides about this part of the frames. `left` is the part that reached
+    /// the rule.
     const fn rest(self, left: Self) -> Next {
         match self {
             Self::No => Next::Continue(left),
@@ -319,8 +321,8 @@ impl Part {
     }
 }
 
-/// Returns the part of the frames that a table with this flag sees. Version 1.0.6 of `nft` prints a wrong text instead
-/// of the flag.
+/// Returns the part of the frames that a table with this flag processes. Version 1.0.6 of `nft` prints a wrong text
+/// instead of the flag.
 fn flag_part(flag: &Value) -> Part {
     match flag.as_str() {
         Some("dormant") => Part::No,

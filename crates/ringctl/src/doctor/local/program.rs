@@ -16,12 +16,12 @@ use thiserror::Error;
 const RUN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of the output of a program. The output of `nft` is the longest: about 500 bytes per rule.
 const OUTPUT_MAX: u64 = 32 << 20;
-/// Interval at which a program that has closed its output is asked for its exit code.
+/// After a program has closed its output, `ringctl` checks at this interval whether it has ended.
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Directories with system programs. The search path of a user often lacks some of them.
 const SYSTEM_DIRECTORIES: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// The reason why a program has no result.
+/// The reason why a run of a program has no result.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(super) enum RunError {
     /// The program reported an error, or its output cannot be read.
@@ -39,7 +39,7 @@ pub(super) fn run(program: &str, arguments: &[&str]) -> Option<Result<Value, Run
         Ok(output) => output,
         Err(error) => return Some(Err(error)),
     };
-    // Without objects, `tc` prints nothing.
+    // If there are no objects, the output of `tc` is empty.
     if output.trim().is_empty() {
         return Some(Ok(Value::Array(Vec::new())));
     }
@@ -61,14 +61,14 @@ pub(super) fn run_for_text(program: &str, arguments: &[&str]) -> Option<Result<S
         .spawn()
         .ok()?;
     let result = result_before(&mut child, Instant::now() + RUN_TIMEOUT);
-    // A program that has ended cannot be killed, and both calls return at once.
+    // If the program has ended, the first call fails without harm, and the second call returns at once.
     let _ = child.kill();
     let _ = child.wait();
     Some(result)
 }
 
-/// Returns the directories for the search of a program. A relative directory depends on the current directory, in which
-/// another user may have put a program.
+/// Returns the directories for the search of a program. Omits relative directories, because they depend on the current
+/// directory, in which another user may have put a program.
 fn search_path(path: &OsStr) -> OsString {
     let own = env::split_paths(path).filter(|directory| directory.is_absolute());
     let joined = env::join_paths(own.chain(SYSTEM_DIRECTORIES.map(PathBuf::from)));

@@ -20,7 +20,7 @@ pub(super) fn check(frames: RingFrames<'_>) -> Vec<Finding> {
                 Finding::new(&TC_UNREAD, "the filters of tc were not checked")
                     .with_evidence(format!("tc {}: {error}", arguments.join(" "))),
             ],
-            // Without filters, some versions of `tc` report an error.
+            // If there are no filters, some versions of `tc` report an error.
             None | Some(Err(RunError::Failed(_))) => Vec::new(),
         }
     });
@@ -28,7 +28,7 @@ pub(super) fn check(frames: RingFrames<'_>) -> Vec<Finding> {
 }
 
 /// Returns the filters that drop frames. Evaluates the filters in the order of the kernel, until a filter decides about
-/// all frames. Other chains than chain 0 see only frames that a filter sends to them, so they are not evaluated.
+/// all frames. Evaluates only chain 0, because other chains process only frames that a filter sends to them.
 fn findings(filters: &Value, frames: RingFrames<'_>, direction: &str) -> Vec<Finding> {
     let all = filters.as_array().map_or(&[][..], Vec::as_slice);
     let is_first_chain = |filter: &&Value| filter["chain"].as_u64().unwrap_or(0) == 0;
@@ -59,7 +59,7 @@ fn findings(filters: &Value, frames: RingFrames<'_>, direction: &str) -> Vec<Fin
     findings
 }
 
-/// A filter's decision about frames of the ring.
+/// The decision of a filter about frames of the ring.
 struct Decision {
     verdict: Verdict,
     /// Whether the filter matches all frames of the ring.
@@ -75,7 +75,7 @@ enum Verdict {
 }
 
 impl Decision {
-    /// Returns `None` if all frames reach the next filter.
+    /// Returns `None` if the filter decides about no frame, so that all frames reach the next filter.
     fn of(filter: &Value, ethertype: u16) -> Option<Self> {
         let options = filter.get("options")?;
         let kind = filter["kind"].as_str()?;
@@ -99,7 +99,7 @@ impl Decision {
     }
 }
 
-/// Returns the verdict of the first action that ends the evaluation of a filter. Returns `None` if no action does.
+/// Returns the verdict of the first action that ends the evaluation of a filter. Returns `None` if no action ends it.
 fn verdict(options: &Value) -> Option<Verdict> {
     let actions = options["actions"].as_array()?;
     let is_sure = |action: &Value| {
@@ -112,7 +112,8 @@ fn verdict(options: &Value) -> Option<Verdict> {
             "continue" => Some(None),
             _ if is_drop(action) && is_sure(action) => Some(Some(Verdict::Drop)),
             _ if is_drop(action) => Some(Some(Verdict::Unknown)),
-            // The frames leave the evaluation in another way, for example to another interface or another chain.
+            // With such an action, the frames leave this evaluation, for example for another interface or another
+            // chain.
             _ => Some(Some(Verdict::Pass)),
         }
     });
@@ -142,7 +143,7 @@ fn finding(filter: &Value, drops_all: bool, interface: &str, direction: &str) ->
     ))
 }
 
-/// Returns the remedy. The filter may belong to another program, so the remedy keeps it.
+/// Returns the remedy. The remedy does not remove the filter, because the filter may belong to another program.
 fn remedy(filter: &Value, used: &BTreeSet<u64>, frames: RingFrames<'_>, direction: &str) -> String {
     let RingFrames {
         interface,

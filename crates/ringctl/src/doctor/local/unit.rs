@@ -2,7 +2,8 @@
 
 use super::program;
 
-/// Meanings of the exit codes of `ringd` after which its unit does not restart it, or after which a restart is useless.
+/// Exit codes of `ringd` with their meanings. After these codes, the unit does not restart `ringd`, or a restart does
+/// not help.
 const EXIT_CODES: [(&str, &str); 7] = [
     ("2", "wrong usage, or constants that cannot work together"),
     ("4", "not an Ethernet interface"),

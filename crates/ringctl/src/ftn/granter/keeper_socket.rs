@@ -56,7 +56,8 @@ impl KeeperSocket {
     /// Returns the next received request. Returns an error for an unknown request.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, FramingError>> {
         match self.lines.next_line()? {
-            // If it skipped only this part, it would read the rest of the line as other requests.
+            // The buffer contains only a part of this line. If the connection continued, the rest of the line would
+            // count as other requests.
             Err(FramingError::TooLong) => {
                 self.has_ended = true;
                 None
@@ -65,7 +66,7 @@ impl KeeperSocket {
         }
     }
 
-    /// Returns the descriptors that arrived. The caller takes the descriptors that it wants to keep.
+    /// Returns the descriptors that arrived. The caller removes the descriptors that it wants to keep.
     pub(super) const fn descriptors(&mut self) -> &mut Vec<OwnedFd> {
         &mut self.descriptors
     }
@@ -74,7 +75,7 @@ impl KeeperSocket {
         self.has_ended
     }
 
-    /// Sends a reply. Ignores errors: after the keeper's end, the next receive detects it.
+    /// Sends a reply. Ignores errors: if the keeper has ended, the next receive detects the end.
     pub(super) fn send(&mut self, reply: &Reply) {
         if let Ok(line) = to_line(reply) {
             let _ = self.stream.write_all(&line);

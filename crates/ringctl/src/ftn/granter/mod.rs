@@ -1,10 +1,10 @@
-//! The granter: the process that owns the session of a `ringctl token run` and grants the token to the keeper.
+//! The granter: the process that owns the session of `ringctl token run`, and grants the token to the keeper.
 //!
-//! The granter is another process of this program. The keeper starts the granter, and sends it the same requests that
-//! a daemon gets (`super::super::keeper`). The granter and the keeper are separate processes, so that either process
-//! can be killed or stopped without harm. If the granter is killed, the keeper ends the command before the lease ends.
-//! If the keeper is killed, the kernel ends the command's process group. The granter uses its descriptors
-//! ([`Backstops`]) to end the other processes. When the work is over, the granter releases the token.
+//! The granter is a separate process of this program. The keeper starts the granter, and sends it the requests that it
+//! would send to a daemon (`super::super::keeper`). Because they are separate processes, one of them can be killed or
+//! stopped without harm. If the granter is killed, the keeper ends the command before the lease ends. If the keeper is
+//! killed, the kernel ends the command's process group, and the granter ends the other processes with the keeper's
+//! descriptors ([`Backstops`]). When all work has ended, the granter releases the token.
 
 mod keeper_socket;
 mod token_request;
@@ -29,15 +29,15 @@ use keeper_socket::KeeperSocket;
 pub(super) use token_request::TokenRequest;
 
 pub(super) const NAME: &CStr = c"ringd-granter";
-/// The refusal's reason if other clients hold the token.
+/// The reason of a refusal because other clients hold the token.
 pub(super) const BUSY: &str = "busy";
-/// The refusal's reason if there is no session.
+/// The reason of a refusal because there is no session.
 const NO_SESSION: &str = "no_session";
-/// Maximum time to wait for killed processes to disappear. So a process that hangs in the kernel delays the token's
-/// next holder only for this maximum time. The keeper has the same limit.
+/// Maximum time to wait until killed processes have disappeared. A process that hangs in the kernel delays the next
+/// holder of the token at most by this time. The keeper has the same limit.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
-/// Returns a description of the keeper. The keeper is the client that passes descriptors.
+/// Returns the keeper as a client, because it passes descriptors as clients of a daemon do.
 fn keeper_client() -> Client {
     Client {
         id: 0,
@@ -46,11 +46,11 @@ fn keeper_client() -> Client {
     }
 }
 
-/// Runs the granter. It acquires a token for the keeper. The keeper sends requests over standard input. The granter
-/// holds the token until the keeper releases the token or ends.
+/// Runs the granter, which acquires a token for the keeper. The keeper sends its requests over standard input. The
+/// granter holds the token until the keeper releases the token, or until the keeper has ended.
 pub(crate) fn run_granter() -> io::Result<()> {
     detach(NAME)?;
-    // A working directory would keep its file system from being unmounted.
+    // Otherwise, the file system of the working directory could not be unmounted while this process runs.
     chdir("/")?;
     let mut keeper = KeeperSocket::of_stdin()?;
     let Some(request) = keeper.wait_for_first::<TokenRequest>()? else {
@@ -59,8 +59,8 @@ pub(crate) fn run_granter() -> io::Result<()> {
     let last = match request.open() {
         Ok((mut session, name)) => {
             let last = serve(&mut keeper, &mut session, &request, &name);
-            // The logout comes before the reply, so that the token is free when the keeper learns of the release. If
-            // the logout is lost, the servers end the session after the client timeout.
+            // Log out before the reply, so that the token is free when the keeper gets the reply. If the logout fails,
+            // the servers end the session after the client timeout.
             let _ = session.log_out();
             last
         }
@@ -100,7 +100,7 @@ fn serve(
             };
             holder.hold(&grant)
         }
-        // The keeper sends nothing before the grant. So a readable socket means that it has ended.
+        // The keeper sends no message before the grant. So if its socket is readable, the keeper has ended.
         Err(Error::Interrupted) => None,
         Err(Error::NotGranted) => refusal(BUSY, busy::busy_text(session, name)),
         Err(error @ Error::NoSession { .. }) => refusal(NO_SESSION, error.to_string()),
@@ -113,8 +113,7 @@ struct TokenHolder<'a> {
     session: &'a mut Session,
     name: &'a TokenName,
     backstops: Backstops,
-    /// Whether the keeper has passed its descriptors. After the keeper has passed these descriptors, the keeper's work
-    /// may have begun.
+    /// Whether the keeper has passed its descriptors. If so, the work of the keeper may have begun.
     is_bound: bool,
 }
 
@@ -122,7 +121,7 @@ enum KeeperState {
     Holding,
     /// The keeper released the token after the end of its work.
     Done,
-    /// The keeper ended but did not end its work.
+    /// The keeper ended without ending its work.
     Ended,
 }
 
@@ -137,7 +136,7 @@ impl TokenHolder<'_> {
             grade: None,
             data: hex::encode(&grant.data),
             until_ns: until.as_nanos(),
-            // The clock of this process is right for the lease: it runs in the same time namespace as the work.
+            // The clock of this process is right for the lease, because the work is in the same time namespace.
             clock: clock::boot_clock_offset()
                 .ok()
                 .map(|(boot, offset_ns)| BootClock { boot, offset_ns }),
@@ -206,17 +205,17 @@ impl TokenHolder<'_> {
     }
 
     fn release(&mut self) -> Reply {
-        // A lost session needs no report here: it frees the token, which is the goal.
+        // Ignore a loss of the session, because it frees the token too.
         let _ = self.session.release(self.name.bytes(), None);
         Reply::Unlocked {}
     }
 
-    /// Ends the work of an ended keeper. Then holds the token until all processes of the work have had time to
+    /// Ends the work of a keeper that has ended. Then holds the token until the processes of the work have had time to
     /// disappear.
     fn end_work(&mut self) {
         self.backstops.end(keeper_client().id);
         let by = clock::now().monotonic + EXIT_GRACE;
-        // The keeper's closed socket stays readable, so watching it would end each wait at once.
+        // Stop watching the socket of the keeper: a closed socket stays readable, and would end each wait at once.
         let mut holds = self.is_bound && self.session.unwatch().is_ok();
         while holds {
             let wake = self.session.next(Some(by));

@@ -13,16 +13,16 @@ use super::super::name::TokenName;
 use super::super::options::{TokenRunOptions, access, wait_limits};
 use crate::values::program_name;
 
-/// A token, and the limits of the wait for it. The request contains the whole list of servers, because the file of this
-/// list may change, or may be a pipe. The request also contains the servers' addresses, so that the granter need not
-/// resolve names again.
+/// The request for a token, with the limits of the wait. The request contains the whole list of servers, because the
+/// file of the list may change or be a pipe. It also contains the addresses of the servers, so that the granter need
+/// not resolve their names again.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ftn) struct TokenRequest {
     path: PathBuf,
     list: String,
     addresses: Box<[Option<SocketAddr>]>,
     client_timeout: Duration,
-    /// The absolute path of the key file, because the granter has another working directory.
+    /// The path of the key file. It is absolute, because the granter has a different working directory.
     key_file: Option<PathBuf>,
     /// The token's name in hexadecimal digits.
     name: String,

@@ -1,4 +1,4 @@
-//! Setup of the backstops. With the backstops, the daemon and the kernel end the work if the keeper cannot do so.
+//! Sets up the backstops. With the backstops, the daemon and the kernel can end the work if the keeper cannot end it.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use super::super::backstop::Backstop;
 use super::super::binding::BoundProcess;
 use super::{EventLoop, JobState};
 
-/// Minimum time for ending the command after the end of its lease.
+/// If a lease has already ended, the keeper gets this time to end the command.
 const KILL_TIME_MIN: Duration = Duration::from_millis(100);
 
 impl EventLoop {
@@ -38,15 +38,15 @@ impl EventLoop {
         }
     }
 
-    /// Passes the backstop to the daemon. When the daemon answers, the caller gets the note `then`.
+    /// Passes the backstop to the daemon. When the daemon has answered, sends the note `then` to the caller.
     fn pass_to_daemon(&mut self, tied: io::Result<Backstop>, kill: Option<&File>, then: Note) {
         self.note_after_backstop = Some(then);
         match tied {
             Ok(backstop) => {
                 let passed = backstop.hand_over(&mut self.lock, kill);
                 self.backstop = Some(backstop);
-                // If the daemon has ended, no warning is needed: the event loop notices the end, and the command never
-                // starts.
+                // If the daemon has ended, no warning is needed, because the event loop notices the end. Then the
+                // command never starts.
                 if let Err(error) = passed
                     && error.kind() != io::ErrorKind::BrokenPipe
                     && error.kind() != io::ErrorKind::ConnectionReset
@@ -93,18 +93,17 @@ impl EventLoop {
         self.on_backstop_confirmed();
     }
 
-    /// Stops waiting for the daemon's confirmation, because the work ends.
+    /// Stops waiting for the daemon's answer about the backstop, because the work ends.
     pub(super) fn stop_waiting_for_backstop(&mut self) {
         match self.note_after_backstop {
             Some(Note::Go) => self.kill_unstarted(),
-            // The caller must learn of the grant before it can learn of the loss.
+            // The caller must get the note about the grant before the note about the loss.
             Some(_) => self.on_backstop_confirmed(),
             None => {}
         }
     }
 
-    /// Kills the process that waits at the gate. The process at the gate needs no SIGTERM, because the command has not
-    /// run yet.
+    /// Kills the process that waits at the gate. It needs no SIGTERM, because the command has not run yet.
     pub(super) fn kill_unstarted(&mut self) {
         self.note_after_backstop = None;
         self.tree.kill_command();

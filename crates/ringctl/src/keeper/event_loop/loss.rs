@@ -11,8 +11,8 @@ use super::EventLoop;
 const REASON_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl EventLoop {
-    /// Ends the work because the lease was not renewed in time. A daemon that still runs sends the reason at about the
-    /// same time, so the report of the loss waits for this reason.
+    /// Begins to end the work, because the lease was not renewed in time. If the daemon still runs, it sends the reason
+    /// at about the same time. So the keeper waits for this reason before it reports the loss.
     pub(super) fn on_overdue(&mut self, now: Instant) {
         let end = self.lock.lease().map_or(now, |lease| lease.until());
         if let Some(bound) = &self.bound {
@@ -26,7 +26,7 @@ impl EventLoop {
         self.begin_termination();
     }
 
-    /// Reports the loss of the lock without the daemon's reason if the daemon did not send its reason in time.
+    /// If the daemon has not sent a reason in time, reports the loss of the lock without the daemon's reason.
     pub(super) fn report_unknown_reason(&mut self, now: Instant) {
         if self.reason_due.take_if(|due| *due <= now).is_some() {
             self.send_note(&Note::Lost(self.granter.overdue_text()));

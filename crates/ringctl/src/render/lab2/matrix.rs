@@ -8,9 +8,9 @@ use ring_control::lab2::{PairMeasurement, SurveyReport, SurveyedMember};
 
 use super::super::text::{ROWS_MAX, new_table, short_duration};
 
-/// Maximum number of members of a matrix, so that it fits into 80 columns.
+/// Maximum number of members in a matrix. With this maximum, the matrix fits into 80 columns.
 const MATRIX_MEMBERS_MAX: usize = 8;
-/// Maximum length of a name in a matrix, for the same reason.
+/// Maximum length of a name in a matrix. With this maximum, the matrix fits into 80 columns.
 const NAME_LEN_MAX: usize = 10;
 /// Maximum number of pairs in a list.
 const PAIRS_MAX: usize = 10;
@@ -96,7 +96,7 @@ fn member_row(survey: &SurveyReport, index: usize, member: &SurveyedMember) -> [
     ]
 }
 
-/// Returns the members that are part of a pair, with their numbers in the table of members.
+/// Returns the members for which there are measurements, with their numbers in the table of members.
 fn measured(survey: &SurveyReport) -> impl Iterator<Item = (usize, &SurveyedMember)> {
     let members = survey.members.iter().enumerate();
     members.filter(|(_, member)| {
@@ -163,7 +163,8 @@ fn loss(pair: &PairMeasurement) -> String {
     lost_percent(pair).map_or_else(|| NO_VALUE.to_owned(), |lost| format!("{lost}%"))
 }
 
-/// Returns the part of all lost frames in percent, rounded up. So only a pair without a lost frame has 0 percent.
+/// Returns the percentage of all frames of a pair that were lost, rounded up. So the result is 0 only if no frame was
+/// lost.
 fn lost_percent(pair: &PairMeasurement) -> Option<u32> {
     let (sender, receiver) = (pair.sender?, pair.receiver?);
     let sum = |counts: [u8; 3]| counts.into_iter().map(u32::from).sum::<u32>();

@@ -50,7 +50,8 @@ pub(crate) fn quorum_obstacle(status: &Status) -> Option<String> {
     } else if let Some(missing) = missing_members(status) {
         Some(missing)
     } else if status.state == State::Owner.name() && status.grade != Grade::Quorum.name() {
-        // Members count as present for a while after their last frame. The owner's grade changes at once.
+        // The number of present members may still be sufficient, because members count as present for a while after
+        // their last frame. The grade of the owner changes at once.
         Some(format!(
             "the grade of this node's token is {}",
             status.grade
@@ -60,7 +61,7 @@ pub(crate) fn quorum_obstacle(status: &Status) -> Option<String> {
     }
 }
 
-/// Returns a text with the numbers of members if too few members are present for a quorum.
+/// If too few members are present for a quorum, returns a text with the numbers of members.
 fn missing_members(status: &Status) -> Option<String> {
     let quorum = &status.quorum;
     (quorum.present < quorum.needed).then(|| {

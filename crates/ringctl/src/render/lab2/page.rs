@@ -129,7 +129,7 @@ fn pause_text(pause: &PauseStatus) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(": "))
 }
 
-/// Returns the remark about the key of a member; `None` if this node has no keys, or is the member.
+/// Returns a text about the key of a member. Returns `None` if this node has no keys, or if the member is this node.
 fn key_text(status: &Status, member: &MemberStatus) -> Option<String> {
     if status.trust.keys.is_empty() || member.mac == status.mac {
         return None;

@@ -59,7 +59,7 @@ fn row(member: &SurveyedMember, is_here: bool) -> [String; 8] {
     [
         member_text,
         version,
-        // The time of a short run is of no use in nanoseconds.
+        // Round to whole seconds: for a short run, the nanoseconds are not useful.
         short_duration(report.up_ns / 1_000_000_000 * 1_000_000_000),
         if paused {
             format!("{state}, paused")

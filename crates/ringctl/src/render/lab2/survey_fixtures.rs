@@ -64,7 +64,7 @@ fn new_pair(from: usize, to: usize) -> PairMeasurement {
     }
 }
 
-/// Returns the survey of a ring of `size` members, asked by member 1.
+/// Returns the survey of a ring of `size` members. Member 1 is the surveyor.
 pub(crate) fn report(size: usize) -> SurveyReport {
     let numbers = 1..=size;
     let pairs = numbers.clone().flat_map(|from| {

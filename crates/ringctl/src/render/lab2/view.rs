@@ -67,8 +67,9 @@ impl View for RingView {
     }
 }
 
-/// Returns the text of a ring's event; `None` if the event comes from another system. A member may have joined after
-/// the start of the watch. So if `name_of` has no name, the text has the host name that the event contains.
+/// Returns the text of a ring's event. Returns `None` if the event comes from another system. If `name_of` returns no
+/// name for a member, the text contains the host name from the event. This is necessary for members that joined after
+/// the start of the watch.
 pub(crate) fn event_text(
     event: &EventMessage,
     name_of: impl Fn([u8; 6]) -> Option<String>,
