@@ -1,7 +1,8 @@
 //! Writes one line per second to a file while this machine has the token of a ring. The program stops when it loses the
 //! lock.
 //!
-//! `lock SOCKET FILE LINES`, with `ringd eth0` running: `lock /run/ringd/eth0.sock /mnt/shared/lines 10`
+//! The usage is `lock SOCKET FILE LINES`. For example, while `ringd eth0` runs: `lock /run/ringd/eth0.sock
+//! /mnt/shared/lines 10`
 
 use std::error::Error;
 use std::fs::OpenOptions;
@@ -23,12 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         wait: Some(Duration::from_secs(30)),
         ..LockOptions::default()
     };
-    // Only one machine at a time gets past this line.
+    // After this line, this machine has the token. No other machine has it at the same time.
     let mut lock = Lock::acquire(Path::new(socket), &options)?;
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
     for number in 0..lines.parse::<u32>()? {
         writeln!(file, "{} {number}", lock.fencing())?;
-        // During the pause, waits for messages of the daemon: renewals, or the loss of the lock.
+        // During the pause, handle messages of the daemon: renewals, or the loss of the lock.
         let mut left = PAUSE;
         while !left.is_zero() {
             let began = std::time::Instant::now();

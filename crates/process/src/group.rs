@@ -43,7 +43,7 @@ pub fn find_hidden(group: Pid) -> Hidden {
 }
 
 /// Finds out which processes of a killed group `/proc` may hide. Zombies stay in such a group until their parents wait
-/// for them. While the group contains zombies of this user, [`find_hidden`] returns [`Hidden::Unknown`]. So this
+/// for them. While the group contains zombies of this user, [`find_hidden`] may return [`Hidden::Unknown`]. So this
 /// function also tries to lower the priority of the whole group. A lower priority does not harm killed processes.
 pub fn find_hidden_among_killed(group: Pid) -> Hidden {
     match find_hidden(group) {

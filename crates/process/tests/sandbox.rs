@@ -1,4 +1,4 @@
-//! Enters the sandbox in a helper process, and tries what a program that was taken over would try.
+//! Enters the sandbox in a helper process. Then tries the calls that an attacker in this process would try.
 #![allow(
     unsafe_code,
     reason = "no crate makes system calls that a program must not make"
@@ -143,7 +143,8 @@ fn a_denied_call_is_reported_once() {
     assert_eq!(lines, [format!("None true [Some({ptrace}), None]")]);
 }
 
-/// The numbers of these processes are not the daemon's number, so a daemon of root would have the permission.
+/// The calls concern other processes than the daemon. Without the filter, a daemon of root would have the permission
+/// for them.
 #[test]
 fn no_call_signals_or_limits_another_process() {
     let directory = tempfile::tempdir().unwrap();
@@ -167,7 +168,8 @@ fn no_call_signals_or_limits_another_process() {
     assert_eq!(lines, ["-1", "-1", "-1", "-1", "0"]);
 }
 
-/// Landlock does not limit these calls. With them, a daemon of root could add the set-user-id bit to a shell.
+/// Landlock does not limit these calls. Without the filter, a daemon of root could use them to add the set-user-id bit
+/// to a shell.
 #[test]
 fn the_mode_and_owner_of_a_file_do_not_change_by_its_path() {
     let directory = tempfile::tempdir().unwrap();
@@ -192,7 +194,7 @@ fn the_mode_and_owner_of_a_file_do_not_change_by_its_path() {
     assert_eq!(lines, expected);
 }
 
-/// A core dump would contain the keys. The files in `/proc` of a process without core dumps belong to root.
+/// A core dump would contain the keys. If a process cannot dump core, its files in `/proc` belong to root.
 #[test]
 fn the_kernel_makes_no_core_dump() {
     let directory = tempfile::tempdir().unwrap();

@@ -175,7 +175,7 @@ fn each_input_and_output_is_recorded_in_order() {
     assert!(machine.take_recording().is_none(), "nothing happened since");
 }
 
-/// Checks that the records lead from the start to the present state.
+/// Checks that a replay of the records from the start leads to the present state.
 fn check_complete(recording: &Recording<Counter>, machine: &Counter) -> usize {
     let mut sum = recording.start().sum;
     let records = records(recording);
@@ -249,8 +249,8 @@ fn the_state_machine_is_copied_only_at_the_end_of_an_iteration() {
         machine.handle_command(at(number), 0);
         drain_outputs(machine, at(number));
     };
-    // The first buffer is full, and the second one becomes full within one iteration. A copy would then replace the
-    // first buffer.
+    // The first buffer is full, and the second one becomes full within one iteration. If the machine were copied at
+    // this time, the first buffer would be lost.
     for number in 0..1_700 {
         step(&mut machine, number);
         machine.end_iteration();

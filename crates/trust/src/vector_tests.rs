@@ -148,7 +148,7 @@ fn a_receiver_knows_the_messages_of_the_page() {
     {
         nonces.push(buffer[..NONCE_LEN].to_vec());
     }
-    // Two challenges, and the answer to the challenge of the page.
+    // There are two challenges, and the answer to the challenge of the page.
     assert_eq!(nonces.len(), 3);
     assert_eq!(nonces[2], vectors["challenge"].0[14..][..NONCE_LEN]);
 }

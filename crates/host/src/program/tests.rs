@@ -98,12 +98,12 @@ fn a_cancelled_program_ends_with_everything_that_it_started() {
     let status = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
     let is_gone = status.map_or(true, |status| status.contains(") Z "));
     assert!(is_gone, "{child} still runs");
-    // After a cancellation, a waiting program is not started.
+    // A program that has not been started before its cancellation is never started.
     let (outcome, stderr) = shell("echo begun >&2", None, 99, &bell);
     assert!(matches!(outcome.end, End::Cancelled) && stderr.is_empty());
 }
 
-/// The daemon no longer waits for a program that did not end after SIGKILL.
+/// If a program does not end after SIGKILL, the daemon does not wait for it any longer.
 #[test]
 fn a_program_that_ends_late_leaves_no_zombie() {
     let (launcher, streams) = (

@@ -26,7 +26,7 @@ const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
 struct Rig {
     server: Server,
     path: PathBuf,
-    /// Time of the clock. Only the test, and answers that cost time, advance this time.
+    /// Time of the clock. The time advances only by the test, and by answers that cost time.
     now: Cell<Instant>,
     /// Number of status requests.
     answers: usize,
@@ -70,8 +70,8 @@ impl Rig {
         client
     }
 
-    /// Serves one round. The round begins `later` after the previous round, but not before the end of the server's
-    /// pause.
+    /// Serves one round. The round begins at the time `later` after the previous round. It does not begin before the
+    /// end of the server's pause.
     fn run_round(&mut self, later: Duration) {
         let due = self.server.resume().unwrap_or_default();
         self.now.set((self.now.get() + later).max(due));
@@ -120,8 +120,8 @@ fn take(mut client: &UnixStream) -> (String, bool) {
     }
 }
 
-/// Closes a client's connection in all processes. It is not enough to drop the connection. Another test may start a
-/// process at this moment, and this process may get a copy of the descriptor.
+/// Closes a client's connection in all processes. Dropping the connection is not enough, because another test may start
+/// a process at this moment. This process may get a copy of the descriptor.
 fn close_for_good(client: &UnixStream) {
     client.shutdown(Shutdown::Both).unwrap();
 }

@@ -36,7 +36,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Decodes a line of a file; `None` for a torn line.
+    /// Decodes a line of a file. Returns `None` if the line is incomplete.
     pub(super) fn from_file_line(node: &str, line: &str) -> Option<Self> {
         let mut record: Self = serde_json::from_str(line).ok()?;
         node.clone_into(&mut record.node);

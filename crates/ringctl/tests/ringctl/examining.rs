@@ -1,5 +1,5 @@
-//! `ringctl doctor` with a daemon that answers as the test wants. The interface of this daemon does not exist, so this
-//! machine has no findings.
+//! `ringctl doctor` with a fake daemon, whose answers the test chooses. The interface of this daemon does not exist, so
+//! there are no findings about this machine.
 
 use serde_json::{Value, json};
 

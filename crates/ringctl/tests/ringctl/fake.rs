@@ -41,7 +41,7 @@ impl FakeDaemon {
         Self::with_bind_answer(Some(json!({"done": {}})))
     }
 
-    /// Creates a fake daemon with this answer to `bind`; with `None`, it does not answer `bind`.
+    /// Creates a fake daemon with this answer to `bind`. With `None`, it does not answer `bind`.
     pub(crate) fn with_bind_answer(bind_answer: Option<Value>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("eth0.sock");
@@ -84,7 +84,7 @@ impl FakeDaemon {
         Client::new(stream, self.bind_answer.clone())
     }
 
-    /// Answers all clients from now on. They must be probes.
+    /// Answers all later clients. All of them must be probes.
     pub(crate) fn answer_probes(&self) {
         let listener = self.listener.try_clone().expect("a copy");
         thread::spawn(move || {
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// Answers a probe. The next request must be a probe.
+    /// Answers the next request. It must be a probe.
     pub(crate) fn answer_probe(&mut self) {
         assert_eq!(self.request(), json!({"request": "version"}));
         self.send_version();
@@ -152,8 +152,8 @@ impl Client {
     }
 
     fn send_all(&mut self, replies: &[Value]) {
-        // One write sends all lines. With several writes, a client that rejects the first line could close the
-        // connection in between.
+        // One write sends all lines. Between two writes, a client that rejects the first line could close the
+        // connection.
         let lines: Vec<String> = replies.iter().map(Value::to_string).collect();
         let lines = lines.join("\n") + "\n";
         let sent = self.stream.write_all(lines.as_bytes());
@@ -198,7 +198,8 @@ impl Client {
         self.send(&json!({"unlocked": {}}));
     }
 
-    /// Waits until the client releases the lock or closes the connection. Confirms a release.
+    /// Waits until the client releases the lock or closes the connection. If it releases the lock, confirms the
+    /// release.
     pub(crate) fn confirm_unlock_or_end(&mut self) {
         if self.request()["request"] == "unlock" {
             // The client may end before it reads the answer.
@@ -225,8 +226,8 @@ impl Drop for Client {
     }
 }
 
-/// Passes all requests except `bind` to the test until the client closes the connection. A plain read of the socket
-/// closes passed descriptors.
+/// Passes all requests except `bind` to the test until the client closes the connection. It reads from the socket
+/// without taking descriptors, so the kernel closes the passed descriptors.
 fn read_requests(
     mut reader: BufReader<UnixStream>,
     bind_answer: Option<&Value>,

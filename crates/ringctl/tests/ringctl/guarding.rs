@@ -164,7 +164,8 @@ fn symbolic_links_of_others_are_not_followed() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     fs::write(at("precious"), "data").unwrap();
-    // The link has the name of the file that `ringctl` would create if it derived the name from its process number.
+    // If `ringctl` derived the name of its temporary file from its process number, the file would have the name of this
+    // link.
     let line = "ln -s precious record.$$.new; exec \"$0\" guard record -- true";
     let mut command = Command::new("sh");
     command

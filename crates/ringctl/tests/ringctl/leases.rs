@@ -46,7 +46,8 @@ fn every_command_ends_before_its_lease() {
     ]);
 }
 
-/// Runs a shell that prints `ready` and ignores SIGTERM. All processes of the shell must end in time after the loss.
+/// Runs a shell that prints `ready` and ignores SIGTERM. Checks that all processes of the shell end in time after the
+/// loss.
 fn ends_in_time(line: &str) {
     let (_fake, mut witness, mut run, mut client) = Witness::of_ready(line);
     let until = client.lose(LEASE);
@@ -65,7 +66,7 @@ fn a_grandchild() {
     ends_in_time("setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & wait");
 }
 
-/// The lock is released when all processes of the command are known to have ended.
+/// The lock is released when the keeper knows that all processes of the command have ended.
 fn a_moving_command() {
     let fake = FakeDaemon::new();
     let mut witness = Witness::new(&fake);
@@ -80,8 +81,8 @@ fn a_moving_command() {
     assert_eq!(run.code(), Some(75));
 }
 
-/// Runs a command whose lease is not renewed. Calls `then` when the command runs. The command must end before its
-/// lease.
+/// Runs a command whose lease is not renewed. Calls `then` when the command runs. Checks that the command ends before
+/// the lease.
 fn runs_until_lease_ends(
     line: &str,
     then: impl FnOnce(&Running),
@@ -116,8 +117,7 @@ fn not_renewed(is_polite: bool) {
     assert_eq!(run.code(), Some(75));
 }
 
-/// In the command's time namespace, the clock is behind. By the clock of this time namespace, the lease would last
-/// longer than the test.
+/// In the time namespace of the command, the clock is behind. By this clock, the lease would last longer than the test.
 fn another_time() {
     let late = ["--time", "--boottime", "-4"];
     let start = |fake: &FakeDaemon, line: &str| spawn_unshared(&late, fake, line);
@@ -166,8 +166,8 @@ fn the_kernel_ends_a_command_whose_keeper_is_stopped() {
     ]);
 }
 
-/// Runs a shell that loops. The shell must not run after the end of its lease, although its keeper is stopped. With
-/// `all`, `ringctl` and the shell are stopped too.
+/// Runs a shell that loops. Checks that the shell does not run after the end of its lease, although its keeper is
+/// stopped. With `all`, `ringctl` and the shell are stopped too.
 fn the_kernel_ends(all: bool) {
     let fake = FakeDaemon::new();
     let mut witness = Witness::new(&fake);

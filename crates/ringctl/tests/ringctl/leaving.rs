@@ -10,8 +10,8 @@ tests! {
     a_command_outside_its_control_group_gets_sigterm_before_the_release,
 }
 
-/// Returns the control group (version 2) of this process. `ringctl` creates the control groups of commands in this
-/// control group.
+/// Returns the control group (version 2) of this process. `ringctl` creates the control groups of its commands in this
+/// group.
 pub(crate) fn own_group() -> PathBuf {
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
     let mounted = mounts.lines().find(|line| line.contains(" - cgroup2 "));
@@ -35,8 +35,8 @@ pub(crate) fn need_groups() {
     }
 }
 
-/// Returns a line for a shell. The shell leaves its control group, as `su -` and `systemd-run --scope` do. If `ringctl`
-/// could not create a group for the shell, the shell stays in its group.
+/// Returns a shell line. A shell that runs it leaves its control group, as `su -` and `systemd-run --scope` do. If
+/// `ringctl` could not create a group for the shell, the shell stays in its group.
 pub(crate) fn moving(line: &str) -> String {
     let out = own_group().join("cgroup.procs");
     let out = out.display();

@@ -121,7 +121,7 @@ fn registration(fake: &FakeDaemon, script: &Script) -> Option<PathBuf> {
 fn no_other_user_can_replace_a_keeper() {
     let fake = FakeDaemon::new();
     let script = Script::start();
-    // An earlier version used this name, which any user can create.
+    // An earlier version used a socket with this name. Any user can create such a socket.
     let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
     let daemon = xxh3_64(fake.path().as_os_str().as_encoded_bytes());
     let name = format!("ringctl/{space}/{}/{daemon:016x}", script.pid());
@@ -231,7 +231,7 @@ fn a_script_holds_a_lock_by_an_open_descriptor() {
     let mut script = Running::start(&mut command);
     let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     client.renew(ENDLESS_LEASE);
-    // The helper has inherited the descriptor, so the lock is released only after the helper ends.
+    // The helper has inherited the descriptor, so the lock is released only after the end of the helper.
     script.write_input(b"go\n");
     client.wait_for_unlock();
     script.close_input();

@@ -39,12 +39,12 @@ tests! {
 /// A lease in which a command has time to end after SIGTERM on an idle machine.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
-/// Returns a line for a shell. The shell prints `told` and ends when SIGTERM arrives.
+/// Returns a shell line. When SIGTERM arrives, the shell prints `told` and ends.
 pub(crate) fn polite() -> String {
     format!("trap 'echo told; exit 0' TERM; {SLEEP}; echo ready; wait")
 }
 
-/// Returns a line for a shell that ignores SIGTERM. A child of the shell ignores SIGTERM too.
+/// Returns a shell line. The shell and its child ignore SIGTERM.
 pub(crate) fn stubborn() -> String {
     format!("trap '' TERM; {SLEEP}; echo ready; wait; sleep 1000")
 }
@@ -242,7 +242,7 @@ fn a_command_does_not_outlive_both_its_keeper_and_ringctl() {
     nothing_outlives_both(&stubborn());
 }
 
-/// A real daemon keeps the life line open. In this test, only the keeper has the ends of the life line.
+/// A real daemon keeps the life line open. The fake daemon closes it, so only the keeper has its ends.
 fn a_command_that_has_closed_its_descriptors_does_not_outlive_both() {
     let line = "exec python3 -c 'import os, time
 os.closerange(3, 8)

@@ -1,8 +1,8 @@
 //! Tests of the `ringctl` program with real processes, signals and terminals, and with a fake daemon that each test
 //! controls (`docs/reference/control.md`).
 
-/// Lists the tests of a module in `tests()`, for `main`. If `exclusive` stands before the name of a test, no other test
-/// runs at the same time, as in `ring_segment::tests!`.
+/// Defines the function `tests()`, which lists the tests of a module for `main`. With `exclusive` before its name, a
+/// test does not run in parallel with other tests, as in `ring_segment::tests!`.
 macro_rules! tests {
     (@one exclusive $test:ident) => {
         crate::Test {

@@ -146,7 +146,7 @@ fn a_daemon_that_never_ends_its_answer_has_a_limited_time() {
     let mut running = start(&fake, &["metrics"]);
     let client = fake.next_client();
     let mut stream = client.stream();
-    // The daemon sends until `ringctl` closes the connection.
+    // This daemon sends blanks until `ringctl` closes the connection.
     let sending = thread::spawn(move || while stream.write_all(b" ").is_ok() {});
     assert_eq!(
         running.rest().lines().nth(2),

@@ -49,7 +49,7 @@ fn as_process_1_it_forwards_signals() {
     assert_eq!(run.code(), Some(9));
 }
 
-/// By the clock of that namespace, the lease would end at a different time.
+/// By the clock of the other namespace, the lease would end at a different time.
 fn no_command_runs_in_another_time_namespace_than_an_unknown_clocks() {
     let fake = FakeDaemon::new();
     let late = ["--time", "--boottime", "-4"];

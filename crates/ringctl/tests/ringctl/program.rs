@@ -23,7 +23,7 @@ use ring_segment::limit::{TextReader, WAIT_LIMIT, is_readable};
 
 pub(crate) const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
 
-/// A shell line that starts `sleep` and waits until it runs. A signal that arrives before `sleep` runs may get lost.
+/// A shell line that starts `sleep`, and waits until `sleep` runs. A signal that arrives before this time may get lost.
 pub(crate) const SLEEP: &str = "sleep 1000 & is=sh; \
     while [ $is != sleep ]; do read is </proc/$!/comm; done";
 
@@ -55,7 +55,7 @@ pub(crate) fn ringctl(fake: &FakeDaemon) -> Command {
     command
 }
 
-/// A running `ringctl`. The end of the test kills `ringctl`, and so all processes of `ringctl` end.
+/// A running `ringctl`. At the end of the test, `ringctl` is killed. So all its processes end.
 pub(crate) struct Running {
     child: Child,
     output: Option<TextReader<ChildStdout>>,
@@ -142,7 +142,7 @@ impl Running {
         self.output = None;
     }
 
-    /// Waits until the standard error of `ringctl` ends with a text.
+    /// Reads the standard error of `ringctl` until the read text ends with `text`.
     pub(crate) fn wait_for_error(&mut self, text: &str) {
         let errors = self.errors.take_to(text);
         assert!(errors.ends_with(text), "it printed {errors:?}");
@@ -164,7 +164,7 @@ impl Running {
     /// Waits until `ringctl` has ended. Returns the exit status, and the rest of the standard error.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         assert!(self.ends_by(Instant::now() + WAIT_LIMIT), "it does not end");
-        // `wait` would close its input.
+        // `wait` would close the input of `ringctl`.
         let status = self.child.try_wait().expect("it is our child");
         let status = status.expect("it has ended");
         (status, self.errors.take_rest())
@@ -194,7 +194,7 @@ impl Drop for Running {
     }
 }
 
-/// A pipe. Only a command and its processes have it open for writing.
+/// A pipe that shows whether the processes of a command have ended. Only these processes have it open for writing.
 pub(crate) struct Witness {
     path: PathBuf,
     pipe: File,
@@ -204,7 +204,7 @@ impl Witness {
     pub(crate) fn new(fake: &FakeDaemon) -> Self {
         let path = fake.file("witness");
         mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
-        // Without this flag the open would wait for a writer.
+        // Without this flag, the call would wait until a process opens the pipe for writing.
         let no_wait = OFlag::O_NONBLOCK.bits();
         let pipe = OpenOptions::new()
             .read(true)

@@ -125,7 +125,7 @@ fn data_are_set_under_the_callers_lock() {
     assert_eq!(set.code(), Some(0));
 }
 
-/// A hook has a RINGD_TOKEN but no lock. This token is the token of the ring's owner.
+/// A hook has the variable RINGD_TOKEN, but no lock. The variable contains the token of the ring's owner.
 fn a_hook_does_not_count_as_a_holder() {
     for (arguments, label) in [
         (&["run", "true"][..], "true"),

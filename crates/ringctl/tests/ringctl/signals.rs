@@ -18,7 +18,7 @@ tests! {
     an_ignored_signal_stays_ignored,
 }
 
-/// Returns a line for a shell. The shell prints the numbers of its signals until SIGQUIT arrives.
+/// Returns a shell line. The shell prints the number of each signal that it gets, until SIGQUIT arrives.
 fn listener() -> String {
     format!(
         "for n in 1 2 10 12 15 28; do trap \"echo $n\" $n; done; \

@@ -111,7 +111,7 @@ fn a_keeper_that_does_not_answer_is_reported_and_given_up() {
     }
 }
 
-/// A stopped process. The end of the test kills this process.
+/// A stopped process. At the end of the test, this process is killed.
 struct Stopped(Pid);
 
 impl Stopped {

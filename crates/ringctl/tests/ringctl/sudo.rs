@@ -1,4 +1,4 @@
-//! Tests with commands that become root. So `ringctl`, which runs as an ordinary user, cannot signal such commands.
+//! Tests with commands that become root. `ringctl` runs as an ordinary user, so it cannot signal such commands.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -45,8 +45,8 @@ impl Stage {
             "only root can make a program that others become root by: run the tests as root"
         );
         let fake = FakeDaemon::new();
-        // Another process makes the copies. If this process made them, a child of another test could inherit a copy
-        // that is open for writing. No process could run this copy.
+        // Make the copies in another process. If this process made them, a child of another test could inherit a copy
+        // that is open for writing. Then no process could run this copy.
         let copy = |program: &str, name: &str, mode: &str| {
             let path = fake.file(name);
             let mut install = Command::new("install");
@@ -83,7 +83,7 @@ impl Stage {
         format!("{} --reuid 0 sh -c '{line}'", self.sudo.display())
     }
 
-    /// Returns a line for a shell. The shell starts a root process and then ends.
+    /// Returns a shell line. The shell starts a process as root, and then ends.
     fn leave_root_process(&self) -> String {
         let started = self.fake.file("started");
         let started = started.display();
@@ -97,8 +97,8 @@ impl Stage {
         self.run_in(&mut Command::new("sh"), cgroup, line)
     }
 
-    /// Like `run`, but with the `/proc` of a different PID namespace. In the `/proc` of a different PID namespace,
-    /// processes have different numbers.
+    /// Like `run`, but with the `/proc` of a different PID namespace. In this `/proc`, processes have different
+    /// numbers.
     fn run_with_foreign_proc(&self, line: &str) -> Running {
         let mut unshare = Command::new("unshare");
         unshare.args(["--pid", "--fork", "--kill-child", "sh"]);
@@ -173,8 +173,8 @@ fn the_lock_is_held_until_a_left_root_process_ends() {
 fn a_hidden_root_command_is_reported() {
     let stage = Stage::new();
     let works = stage.as_root("echo ready; read end; echo over");
-    // Either the shell itself runs as root, or it waits for a root process. In the third case, the root process has a
-    // zombie of the user as its child.
+    // In the first case, the shell itself runs as root. In the second case, it waits for a process of root. In the
+    // third case, the process of root has a zombie of the user as its child.
     for line in [
         format!("exec {works}"),
         format!("{works}; exit 5"),
@@ -217,7 +217,7 @@ fn lock_kill_refuses_a_process_of_another_user() {
         command.arg(&stage.ringctl);
         command.arg("--socket").arg(stage.fake.path());
         command.args(["lock", "--pid", &own]).args(options);
-        // The directory for the registration of this user's keeper.
+        // In this directory, the keeper of this user creates its registration.
         command.env("XDG_RUNTIME_DIR", stage.own_directory());
         Running::start(command.stdin(Stdio::null()))
     };
@@ -227,7 +227,7 @@ fn lock_kill_refuses_a_process_of_another_user() {
     assert!(stderr.contains(&why), "{stderr}");
     let mut check = lock(&["--check"]);
     assert_eq!(check.code(), Some(1), "no lock is held");
-    // If that user has no directory, the lock is not acquired either.
+    // Without such a directory, the lock is not acquired.
     let mut nowhere = Command::new(&stage.sudo);
     nowhere.args(["--clear-groups", "--regid", "65534", "--reuid", "65534"]);
     nowhere
@@ -241,7 +241,7 @@ fn lock_kill_refuses_a_process_of_another_user() {
         stderr.contains("cannot use /run/ringd, and /run/user/65534 is"),
         "{stderr}"
     );
-    // Watching a process needs no permission.
+    // A keeper needs no permission to watch a process.
     let mut without = lock(&[]);
     let client = stage.fake.accept_and_grant(ENDLESS_LEASE);
     assert_eq!(without.code(), Some(0));

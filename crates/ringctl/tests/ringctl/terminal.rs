@@ -36,7 +36,8 @@ impl Shell {
         unignore_signals();
         let pty = openpty(None, None).expect("a terminal");
         for side in [&pty.master, &pty.slave] {
-            // The descriptors are not inherited, because other tests count the descriptors that their commands inherit.
+            // Commands of other tests must not inherit these descriptors, because some tests count the inherited
+            // descriptors.
             fcntl(side, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("set");
         }
         let side = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
@@ -69,8 +70,7 @@ impl Shell {
             .expect("it is open");
     }
 
-    /// Waits until the screen shows `text` after the text of the last call. Returns all output after the text of the
-    /// last call.
+    /// Waits until `text` appears after the text of the last call. Returns all output after the text of the last call.
     fn wait_for_text(&mut self, text: &str) -> String {
         let shown = self.screen.take_to(text);
         assert!(shown.ends_with(text), "the shell has ended after {shown:?}");
@@ -97,8 +97,8 @@ impl Drop for Shell {
     }
 }
 
-/// A shell line that prints its process number, reads a line and prints this line. The terminal's echo of the command
-/// does not contain this output.
+/// A shell line that prints the number of its process, reads a line, and prints this line. The printed text differs
+/// from the text of the command, so the echo of the command does not contain it.
 const READER: &str = "echo pid:$$; read line </dev/tty; echo li\"\"ne:$line";
 
 fn is_stopped(pid: &str) -> bool {
@@ -176,7 +176,7 @@ fn ctrl_z_stops_a_command_in_a_pipeline() {
     let mut client = fake.accept_and_grant(ENDLESS_LEASE);
     let pid = shell.read_word_after("pid:");
     shell.write_input(CTRL_Z);
-    // In this test, `ringctl` runs in a function, so the shell does not wait for its process.
+    // In this test, `ringctl` runs in a shell function, so the shell does not wait for the process of `ringctl`.
     shell.wait_for_stop();
     wait_until("it stops", || is_stopped(&pid));
     shell.write_input("fg\n");
@@ -209,7 +209,7 @@ fn a_background_command_stops_when_it_reads() {
     let pid = shell.read_word_after("pid:");
     wait_until("it stops", || is_stopped(&pid));
     shell.write_input("\n");
-    // The shell reports the stop before its next prompt, if it has noticed it.
+    // If the shell has noticed the stop, it reports the stop before its next prompt.
     shell.write_input("while ! jobs | grep Stopped; do :; done\n");
     shell.wait_for_text("Stopped");
     shell.write_input("fg\n");

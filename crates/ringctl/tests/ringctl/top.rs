@@ -69,7 +69,7 @@ impl Ring {
     }
 }
 
-/// The daemon's end of a connection. Dropping it closes the connection.
+/// The daemon's end of a connection. Dropping this value closes the connection.
 pub(crate) struct Connection(UnixStream);
 
 impl Connection {
@@ -103,8 +103,8 @@ impl Top {
         Self { pty, child }
     }
 
-    /// Starts a shell that controls jobs, and waits until its job shows the ring. The job begins with `prefix`. When
-    /// the job has stopped, the shell continues it after a line of input.
+    /// Starts a shell that controls jobs, and waits until its job shows the ring. The job begins with `prefix`. After
+    /// the job has stopped, a line of input makes the shell continue it.
     fn in_shell(prefix: &str) -> (Self, FakeDaemon, Connection) {
         unignore_signals();
         let (fake, pty) = (FakeDaemon::new(), Pty::new(80, 24));
@@ -126,7 +126,7 @@ impl Top {
         Pid::from_raw(children.trim().parse().expect("one job"))
     }
 
-    /// Shows the keys and hides them again. A stopped process would do nothing.
+    /// Shows the keys, and hides them again. This works only if the process is not stopped.
     fn assert_runs(&mut self) {
         self.pty.type_keys("?");
         self.pty.wait_for("q, Ctrl-C");

@@ -102,7 +102,7 @@ fn receive(port: &mut SignedPort) -> Vec<Vec<u8>> {
     batch.iter().map(|(frame, ..)| frame.to_vec()).collect()
 }
 
-/// Lets both ends prove themselves. The machine sees nothing of it.
+/// Exchanges messages until both ends are proven. The machines get none of these messages.
 fn prove(left: &mut SignedPort, right: &mut SignedPort) {
     send(left, &[frame(b"first")]).expect("accepted");
     for _ in 0..3 {
@@ -262,7 +262,7 @@ fn send_hello(socket: &mut SignedSocket, to: SocketAddr) {
     socket.send(&batch).expect("accepted");
 }
 
-/// Carries all sent datagrams, also to the address of another socket. Returns the datagrams that the machines see.
+/// Delivers all sent datagrams. Returns the datagrams that the machines get.
 fn carry(sockets: &mut [(u8, SignedSocket)]) -> Vec<(u8, Vec<u8>)> {
     let mut flying = Vec::new();
     for (name, socket) in &mut *sockets {

@@ -1,4 +1,4 @@
-//! Tests of encrypted connections. The test plays the peer.
+//! Tests of encrypted connections. The test takes the role of the peer.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -117,7 +117,7 @@ impl Rig {
         events.map(|(_, event)| event).collect()
     }
 
-    /// Moves bytes in both directions until there are none. Returns the node's events.
+    /// Moves bytes in both directions until there are no more bytes. Returns the node's events.
     fn exchange(&mut self, peer: &mut RemoteEnd) -> Vec<IoEvent<SocketAddr>> {
         let mut events = self.events();
         loop {
@@ -204,7 +204,8 @@ fn a_host_without_a_key_never_appears_and_takes_no_slot() {
     rig.accept();
 }
 
-/// Of two hosts, the host with more connections loses one, even if the connection of the other host is older.
+/// If two hosts have connections, the host with more connections loses one, even if the connection of the other host is
+/// older.
 #[test]
 fn a_host_with_many_connections_loses_its_own() {
     let mut rig = Rig::new(required());
@@ -264,7 +265,7 @@ fn an_end_without_a_record_is_a_reset() {
     rig.exchange(&mut peer);
     rig.change(&peer.wire, |peer| peer.has_closed = true);
     assert_eq!(rig.events(), [IoEvent::Closed(CloseReason::Reset)]);
-    // The same before the handshake has ended.
+    // Check the same case before the end of the handshake.
     let (_, peer) = rig.connect_to(required());
     assert_eq!(rig.events(), []);
     rig.change(&peer.wire, |peer| peer.has_closed = true);
@@ -299,7 +300,7 @@ fn no_byte_is_lost_if_a_connection_takes_few_bytes() {
             while let Some((_, event)) = rig.streams.next_event() {
                 assert!(matches!(event, IoEvent::Connected | IoEvent::Writable));
                 rig.write(id, &mut text);
-                // The last bytes and the end may wait in the connection.
+                // The last bytes and the end of the stream may still be in the connection.
                 if text.is_empty() {
                     rig.streams.close(id);
                 }

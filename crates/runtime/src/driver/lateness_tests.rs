@@ -1,4 +1,4 @@
-//! Tests of the time at which the driver reports lateness. Some state machines ask the driver to report its lateness.
+//! Tests of the reports about lateness. The driver sends these reports to state machines that need them.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -20,7 +20,7 @@ impl Rig {
         Self { lan, streams }
     }
 
-    /// Lets a peer connect. `takes` is the number of bytes that the peer will take.
+    /// Lets a peer connect. `takes` is the number of bytes that the peer accepts.
     fn call(&mut self, from: u32, takes: usize) -> MemoryConnection {
         let wire = MemoryConnection::default();
         wire.0.borrow_mut().takes = takes;

@@ -140,7 +140,7 @@ fn a_full_batch_is_one_call_and_reports_that_there_may_be_more() {
     assert_eq!(log.len(), 2 * RECEIVE_BATCH);
 }
 
-/// Runs a loop iteration at [`NOW`] with a machine whose deadline is `due`.
+/// Runs one loop iteration at [`NOW`]. The deadline of the machine is `due`.
 fn turn(mut stage: DriverRig, due: u64, arrived: bool) -> Vec<String> {
     let puppet = Puppet::due_at(Instant::from_nanos(due), &stage.journal);
     stage.driver = Driver::new(puppet);

@@ -45,7 +45,7 @@ const SLOTS: usize = BLOCKS * SLOTS_PER_BLOCK;
 /// Number of bytes of the whole ring.
 const RING_LEN: NonZeroUsize = NonZeroUsize::new(BLOCKS * BLOCK_LEN).unwrap();
 
-/// A slot, as words to which the kernel may write concurrently.
+/// A slot: words to which the kernel may write while this process reads them.
 type Slot = [AtomicU32; SLOT_WORDS];
 const SLOT_WORDS: usize = SLOT_LEN / size_of::<AtomicU32>();
 type Block = [AtomicU32; BLOCK_LEN / size_of::<AtomicU32>()];

@@ -162,7 +162,7 @@ fn set_up_multicast(socket: &Socket, address: SocketAddr, options: &UdpOptions) 
     Ok(())
 }
 
-/// Sets the buffers to the requested sizes. Without a privilege, the sizes stay below the system's limits.
+/// Sets the buffers to the requested sizes. Without a privilege, the sizes are at most the system's limits.
 fn set_buffer_sizes(socket: &Socket, options: &UdpOptions) -> io::Result<()> {
     if let Some(bytes) = options.receive_buffer {
         setsockopt(socket, sockopt::RcvBufForce, &bytes)

@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 
 use super::{Interest, Poller, READY_MAX, ReadyDescriptor};
 
-/// Maximum time for an event that must happen.
+/// Maximum time that a test waits for an event that must happen.
 const EVENT_TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
 const NO_WAIT: Option<Duration> = Some(Duration::ZERO);
 

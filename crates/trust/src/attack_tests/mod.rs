@@ -1,4 +1,4 @@
-//! Attacks of a host without a key, in every order up to a bound, and in random orders.
+//! Attacks of a host without a key. The tests try all orders of a few steps, and random orders of many steps.
 
 mod world;
 
@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use crate::fuzz_corpus::fuzz_corpus;
 use world::{Step, World};
 
-/// The attacks of which each order is tried. Node 0 sends and restarts. The attacker delivers recorded messages of both
-/// nodes.
+/// The steps of which the test tries each order. Node 0 sends and restarts. The attacker delivers recorded messages of
+/// both nodes.
 #[derive(Clone, Copy)]
 struct Attacks {
     /// Number of steps.
@@ -18,7 +18,8 @@ struct Attacks {
     reflects: bool,
 }
 
-/// Tries each order of steps. After each step, the nodes must understand each other if the attacker stops.
+/// Tries each order of steps. After each step, checks that the nodes accept each other's messages if the attacker
+/// stops.
 fn explore(attacks: Attacks, world: &World, path: &mut Vec<Step>, count: &mut u64) {
     *count += 1;
     if path.len() == attacks.steps {
@@ -52,7 +53,7 @@ fn next_steps(attacks: Attacks, world: &World, path: &[Step]) -> Vec<Step> {
     if sends.count() < 3 {
         steps.push(Step::Send { from: 0, to: 1 });
     }
-    // Two such steps after each other have the effect of one.
+    // Two successive steps of this kind have the same effect as one.
     if !matches!(last, None | Some(Step::Restart(0))) {
         steps.push(Step::Restart(0));
     }
@@ -60,7 +61,7 @@ fn next_steps(attacks: Attacks, world: &World, path: &[Step]) -> Vec<Step> {
         steps.push(Step::Restart(1));
     }
     if !matches!(last, None | Some(Step::Wait(_))) {
-        // The second time is longer than the life of a nonce and the age of a message.
+        // The second time is longer than the lifetime of a nonce, and longer than the maximum age of a message.
         steps.extend([150, 501].map(Step::Wait));
     }
     steps
@@ -99,7 +100,7 @@ proptest! {
     }
 }
 
-/// The inputs with which the fuzzer begins.
+/// Runs the initial inputs of the fuzzer.
 #[test]
 fn no_attack_of_the_corpus_delivers_a_message_wrongly() {
     for input in fuzz_corpus("signatures") {

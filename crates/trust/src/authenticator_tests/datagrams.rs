@@ -17,7 +17,7 @@ fn address(name: u8) -> SocketAddr {
     (Ipv4Addr::new(10, 0, 0, name), 4000).into()
 }
 
-/// A node that exchanges datagrams. Nodes with names below [`CLIENT`] are servers.
+/// A node that exchanges datagrams. A node is a server if its name is less than [`CLIENT`].
 struct Node {
     name: u8,
     authenticator: Authenticator<u8>,
@@ -124,7 +124,7 @@ fn a_datagram_to_all_counts_once_at_each_node() {
     assert_eq!(key_of(third.open(1, &signed)), Some(7));
     assert_eq!(third.open(1, &signed), Verdict::Drop(DropReason::Replayed));
     assert_eq!(right.open(3, &signed), Verdict::Drop(DropReason::WrongMac));
-    // The kernel delivers a broadcast also to its sender.
+    // The kernel also delivers a broadcast to its sender.
     let own = PseudoHeader::to_all(address(1));
     let origin = Origin {
         address: 1,
@@ -136,7 +136,7 @@ fn a_datagram_to_all_counts_once_at_each_node() {
         .authenticator
         .open(millis(9), Duration::ZERO, &origin, &signed);
     assert_eq!(verdict, Verdict::Consume);
-    // A frame contains its receivers, so there are no frames of this kind.
+    // Frames of this kind do not exist, because a frame contains its receivers.
     let verdict = right.authenticator.open(
         millis(9),
         Duration::ZERO,
@@ -152,7 +152,7 @@ fn a_challenge_and_its_answer_count_only_between_their_own_addresses() {
     let first = left.seal_to(2);
     right.open(1, &first);
     let (_, challenge) = right.replies().remove(0);
-    // The attacker carries the challenge to the node, and its answer back under another address.
+    // The attacker passes the challenge to the node. It sends the node's answer back from a different address.
     let wrong_mac = Verdict::Drop(DropReason::WrongMac);
     assert_eq!(left.open(3, &challenge), wrong_mac);
     assert_eq!(left.open(2, &challenge), Verdict::Consume);
@@ -169,7 +169,7 @@ fn only_clients_sign_with_client_keys_and_servers_answer_with_them() {
     prove(&mut client, &mut server);
     let request = client.seal_to(SERVER);
     assert_eq!(key_of(server.open(CLIENT, &request)), Some(9));
-    // The server used the client's key for its challenge too, so the client proves the server at the first message.
+    // The server also signed its challenge with the client's key, so the server is already proven for the client.
     let answer = server.seal_to(CLIENT);
     client.open(SERVER, &answer);
     for (_, challenge) in client.replies() {
@@ -187,7 +187,7 @@ fn only_clients_sign_with_client_keys_and_servers_answer_with_them() {
         server.open(2, &forged),
         Verdict::Drop(DropReason::UnknownKey)
     );
-    // A server signs for other servers with its own key.
+    // For other servers, a server signs with a key of the ring.
     let mut other = Node::new(2, 4, &[NEW]);
     prove(&mut server, &mut other);
     let signed = server.seal_to(2);
@@ -287,7 +287,7 @@ fn a_client_cannot_take_the_address_of_a_proven_client_with_another_key() {
     prove(&mut again, &mut server);
     let request = again.seal_to(SERVER);
     assert_eq!(key_of(server.open(CLIENT, &request)), Some(9));
-    // The session of a client may live on when its key is removed, also if it was a key of the ring.
+    // If the key of a client is removed, its session may continue. This is also true for a key of the ring.
     for (client_key, ring) in [(CLIENT_KEY, OLD), (OLD, NEW)] {
         let mut strict = Node::new(SERVER, 1, &[OLD]).with_client_keys(&[CLIENT_KEY, OTHER]);
         prove(&mut Node::new(CLIENT, 2, &[client_key]), &mut strict);
@@ -296,7 +296,7 @@ fn a_client_cannot_take_the_address_of_a_proven_client_with_another_key() {
         authenticator.set_client_keys(keyring(&[OTHER]).keys());
         let forged = liar.seal_to(SERVER);
         assert_eq!(strict.open(CLIENT, &forged), refused);
-        // A client with a key of the ring is trusted.
+        // A client with a key of the ring counts as trusted.
         let mut trusted = Node::new(CLIENT, 4, &[ring]);
         prove(&mut trusted, &mut strict);
         let request = trusted.seal_to(SERVER);

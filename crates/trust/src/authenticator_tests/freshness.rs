@@ -21,7 +21,7 @@ fn an_answer_counts_only_for_the_open_nonce_and_only_in_time() {
         .expect("an answer");
     now += millis(200);
     assert_eq!(right.open(now, 1, answer), dropped(DropReason::Stale));
-    // The next challenge has a new nonce, which the old answer does not fit.
+    // The next challenge has a new nonce, so the old answer is wrong.
     let second = left.seal(now, b"hello");
     assert_eq!(right.open(now, 1, &second), dropped(DropReason::Unproven));
     assert_ne!(
@@ -81,7 +81,7 @@ fn a_message_that_waited_on_this_machine_counts_from_its_arrival() {
         .authenticator
         .open(late, millis(10_000), &Origin::of_frame(1), &signed);
     assert_eq!(verdict, DELIVERED);
-    // The challenge begins when the node sends it, not when the message arrived.
+    // The time of the challenge is the time at which the node sends it, not the time at which the message arrived.
     let mut restarted = Node::new(1, 3, &[OLD]);
     let signed = restarted.seal(now + millis(5000), b"hello");
     let verdict = right

@@ -76,7 +76,7 @@ impl Node {
     }
 }
 
-/// Carries all challenges and answers between two nodes.
+/// Delivers all challenges and answers between two nodes.
 fn exchange(now: Duration, left: &mut Node, right: &mut Node) {
     loop {
         let to_right = left.replies(now);
@@ -165,7 +165,7 @@ fn a_message_of_another_address_is_unproven() {
     let now = millis(1000);
     let (mut left, mut right) = proven_pair(now);
     let signed = left.seal(now, b"hello");
-    // For frames the MAC covers the address too, but the table of senders must not depend on it.
+    // The MAC of a frame also covers the address. But the table of senders must not rely on this.
     assert_eq!(right.open(now, 9, &signed), dropped(DropReason::Unproven));
 }
 
@@ -257,7 +257,7 @@ fn a_message_of_this_process_is_reflected() {
     let mut node = Node::new(1, 1, &[OLD]);
     let signed = node.seal(now, b"hello");
     assert_eq!(node.open(now, 1, &signed), dropped(DropReason::Reflected));
-    // Another process with the same address is a sender like any other.
+    // This node handles another process with the same address as it handles any other sender.
     let mut twin = Node::new(1, 2, &[OLD]);
     let signed = twin.seal(now, b"hello");
     assert_eq!(node.open(now, 1, &signed), dropped(DropReason::Unproven));

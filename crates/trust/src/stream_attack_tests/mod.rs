@@ -17,7 +17,7 @@ proptest! {
     }
 }
 
-/// The inputs with which the fuzzer begins.
+/// Runs the initial inputs of the fuzzer.
 #[test]
 fn no_attack_of_the_corpus_changes_the_data_of_a_stream() {
     for input in fuzz_corpus("streams") {

@@ -32,7 +32,7 @@ fn drops(objects: &[Value], ports: &[&str]) -> Vec<FrameDrop> {
     Evaluation::find_drops(&ruleset, FRAMES, &ports, |_, device| device == "eth0")
 }
 
-/// Returns for each drop the number of the rule, and whether it drops all frames.
+/// For each drop, returns the number of the rule, and whether the rule drops all frames.
 fn summary(found: &[FrameDrop]) -> Vec<(Option<u64>, bool)> {
     found.iter().map(|it| (it.handle, it.drops_all)).collect()
 }
@@ -176,7 +176,8 @@ fn only_chains_that_see_the_frames_count() {
     }
 }
 
-/// Returns for each drop of a chain with rules whether it drops all frames. The interface is a bridge with two ports.
+/// Evaluates a chain with these rules. For each drop, returns whether it drops all frames. The interface is a bridge
+/// with two ports.
 fn drops_all_of(chain: &Value, flags: &Value, rules: &[Value]) -> Vec<bool> {
     let family = &chain["chain"]["family"];
     let family = family.as_str().expect("a family");

@@ -31,7 +31,7 @@ fn collector(choice: LockChoice, since_ms: u64, limit: usize) -> Collector {
     Collector::new(choice, since_ms, limit, HashSet::new())
 }
 
-/// Collects records, which are in the order of the log.
+/// Collects records. They are in the order of the log: the oldest first.
 fn collect(limit: usize, records: &[Record]) -> Vec<Hold> {
     collect_since(0, limit, records)
 }
@@ -95,7 +95,7 @@ fn a_later_grant_of_the_token_shows_that_a_hold_is_over() {
             named(ended(500, "lock_released", "2", 50)),
         ],
     );
-    // Programs may share a named lock.
+    // Several programs may share a named lock.
     let expected = [
         (80, Outcome::Held),
         (90, Outcome::Held),

@@ -32,11 +32,11 @@ impl Journal {
     }
 }
 
-/// A machine that does what its input orders: each byte of a frame or a command is an order.
+/// A machine whose input controls it: each byte of a frame or a command is an order.
 ///
-/// A machine for tests: `d` changes the durable data, `e` makes an event, and any capital letter makes a frame with
-/// that letter. When the link accepts a frame `X`, the machine changes the durable data and makes a frame `Y`. A frame
-/// `Q` makes the machine ask when the frame was sent.
+/// `d` changes the durable data. `e` makes an event. A capital letter makes a frame with this letter. When the link
+/// accepts a frame `X`, the machine changes the durable data, and makes a frame `Y`. When the machine makes a frame
+/// `Q`, it asks for the time at which the frame was sent.
 #[derive(Debug, Default)]
 pub(super) struct Puppet {
     journal: Journal,
@@ -256,7 +256,7 @@ impl DriverRig {
         Self::of(false)
     }
 
-    /// Makes a stage. Its machine handles a whole batch before the driver takes the outputs.
+    /// Makes a driver whose machine handles a whole batch before the driver takes the outputs.
     pub(super) fn gathering() -> Self {
         Self::of(true)
     }

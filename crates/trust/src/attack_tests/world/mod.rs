@@ -70,9 +70,9 @@ struct Recorded {
 /// The knowledge of a node about another node.
 #[derive(Clone, Copy, Default)]
 struct Acquaintance {
-    /// The latest boot of the other node of which this node delivered a message.
+    /// The latest boot of the other node from which this node has delivered a message.
     delivered_boot: u32,
-    /// The recorded answer that this node took last.
+    /// The last recorded answer that this node accepted.
     answer: Option<usize>,
 }
 
@@ -136,7 +136,7 @@ impl World {
 
     fn draw(&self, kind: u8, choice: usize, detail: usize) -> Option<Step> {
         let (records, nodes) = (self.recorded.len(), self.nodes.len());
-        // Two different nodes.
+        // The sender and the receiver must be different nodes.
         let from = detail % nodes;
         let to = (from + 1 + detail / nodes % (nodes - 1)) % nodes;
         Some(match kind % 32 {
@@ -147,7 +147,7 @@ impl World {
             _ if records == 0 => return None,
             13 | 14 => {
                 let record = records - 1 - choice % records.min(16);
-                // The trailer is more interesting than the payload.
+                // Mostly change the trailer, because it matters more than the payload.
                 let len = self.recorded[record].bytes.len();
                 let bit = 8 * (len - 1) - detail * 8 / 5 % (8 * len - 8) + choice % 8;
                 Step::Forge(record, bit)
@@ -157,7 +157,7 @@ impl World {
                 from,
                 to,
             },
-            // The attacker mostly delivers recent messages.
+            // Mostly deliver recent messages.
             17..27 => Step::Deliver(records - 1 - choice % records.min(4)),
             _ => Step::Deliver(choice % records),
         })
@@ -199,7 +199,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks that each node understands each other node as soon as the attacker stops.
+    /// Checks that each node accepts the messages of each other node as soon as the attacker stops.
     pub(super) fn settle(&mut self) -> Result<(), &'static str> {
         self.step(Step::Wait(MESSAGE_AGE_MAX_MS))?;
         let nodes = 0..self.nodes.len();
@@ -252,7 +252,7 @@ impl World {
         });
     }
 
-    /// Gives a node bytes with the address of a sender, and records its replies.
+    /// Passes bytes to the node `to`, with the address of the sender `from`. Records the replies of the node.
     fn open(&mut self, from: usize, to: usize, bytes: &[u8]) -> Verdict {
         let now = Duration::from_millis(self.now);
         let origin = Origin {
@@ -299,7 +299,7 @@ impl World {
         }
     }
 
-    /// Remembers an answer that a node took.
+    /// Stores an answer that a node has accepted.
     fn on_consumed(&mut self, record: usize, from: usize, to: usize) {
         if let Role::Answer(_) = self.recorded[record].role {
             self.nodes[to].known[from].answer = Some(record);
@@ -337,7 +337,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether an answer has a nonce that the present boot of the node `to` created shortly before.
+    /// Whether an answer contains a nonce that the present boot of the node `to` created a short time ago.
     fn answers_in_time(&self, answer: usize, to: usize) -> bool {
         let (challenges, rest) = self.recorded.split_at(answer);
         let answer = &rest[0];

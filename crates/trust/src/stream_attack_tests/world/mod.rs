@@ -15,18 +15,19 @@ const KEYS: [(&[u32], bool); 8] = [
     (&[2, 1], true),
     (&[], true),
 ];
-/// Maximum length of an answer to a handshake without a common key: a preface.
+/// If the ends have no common key, the answer to a handshake is at most a preface. This is its length.
 const REFUSAL_LEN: usize = 8;
-/// Number of data bytes for each unit of the field `len` of [`Step::Write`]. The longest data need several records.
+/// Number of data bytes for each unit of `len` in [`Step::Write`]. With this value, the longest data need several
+/// records.
 const WRITE_UNIT: usize = 200;
 
 /// A step of the ends or of the attacker.
 enum Step<'a> {
     /// An end writes data.
     Write { side: usize, len: usize },
-    /// An end writes its last record.
+    /// An end writes the record that ends its side of the stream.
     End { side: usize },
-    /// The next bytes on the way to an end arrive.
+    /// The next bytes for an end arrive.
     Deliver { to: usize, len: usize },
     /// The ends make a new connection with the same addresses.
     Reconnect,
@@ -51,21 +52,21 @@ struct End {
     /// Ids of the keys, and whether the end accepts streams without encryption.
     given: (&'static [u32], bool),
     keys: StreamKeys,
-    /// Data that the end has encrypted.
+    /// Data that this end has encrypted.
     written: Vec<u8>,
     is_finished: bool,
     /// Number of data bytes that the end has read from an encrypted stream.
     read: usize,
     was_encrypted: bool,
     failed: Option<DropReason>,
-    /// Bytes on the way to the end.
+    /// Bytes that were sent to this end and have not arrived yet.
     coming: Vec<u8>,
 }
 
 /// The ends, and the attacker's recordings.
 pub(super) struct World {
     ends: [End; 2],
-    /// Bytes to each end, of all connections.
+    /// For each end, all bytes that were sent to it on any connection.
     recorded: [Vec<u8>; 2],
     /// Number of connections.
     connections: u32,
@@ -74,7 +75,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Makes the steps that the input describes. Then the bytes that are on the way arrive.
+    /// Makes the steps that the input describes. Then delivers all bytes that have not arrived yet.
     pub(super) fn run(input: &[u8]) -> Result<(), &'static str> {
         let Some((keys, mut rest)) = input.split_first() else {
             return Ok(());
@@ -145,7 +146,7 @@ impl World {
                 end.written.extend_from_slice(&data[..count]);
                 self.send(side);
             }
-            // Without encryption, the caller writes to the connection.
+            // Without encryption, the caller writes the data directly to the connection.
             StreamState::Plain => self.ends[1 - side].coming.extend(vec![0; len]),
             _ => {}
         }
@@ -243,7 +244,7 @@ impl World {
         }
     }
 
-    /// Reads the data of an end. On an encrypted stream, they are the data of the other end.
+    /// Reads the data of an end. On an encrypted stream, they must be the data of the other end.
     fn check_data(&mut self, at: usize) -> Result<(), &'static str> {
         let mut data = Vec::new();
         let mut room = [0; 1000];
@@ -270,7 +271,7 @@ impl World {
         Ok(())
     }
 
-    /// Delivers all bytes. Without an attack, the ends understand each other.
+    /// Delivers all bytes. Without an attack, checks that all data have arrived.
     fn settle(&mut self) -> Result<(), &'static str> {
         while self.ends.iter().any(|end| !end.coming.is_empty()) {
             for to in 0..2 {
@@ -315,7 +316,7 @@ fn stream(side: usize, keys: &StreamKeys, connection: u32) -> SecureStream {
     }
 }
 
-/// Returns a byte of an end's data. Data at other places, of the other end and of other connections differ.
+/// Returns a byte of an end's data. Bytes at different places, of different ends, and of different connections differ.
 fn data_byte(side: usize, connection: u32, at: usize) -> u8 {
     let place = [side as u64, connection.into(), at as u64];
     let mixed = place.iter().fold(1_u64, |sum, part| {
@@ -347,7 +348,7 @@ fn draw<'a>(input: &mut &'a [u8]) -> Option<Step<'a>> {
         },
         12 | 13 => Act::Repeat {
             of: choice % 2,
-            // The handshakes and the first records are short.
+            // Choose small offsets, because the handshakes and the first records are short.
             first: choice / 2 % 4 * 19 + choice / 8 * 56,
             len: detail,
         },

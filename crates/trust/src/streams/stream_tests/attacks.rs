@@ -4,7 +4,7 @@ use super::pair::{Pair, ends, keyring};
 use crate::DropReason;
 use crate::streams::{SecureStream, StreamEnds, StreamKeys, StreamState};
 
-/// The bytes of a whole stream: those of the initiator before and after the answer, and those of the responder.
+/// The bytes of a whole stream: the bytes of the initiator before and after the answer, and the bytes of the responder.
 struct Recorded {
     question: Vec<u8>,
     answer: Vec<u8>,
@@ -46,7 +46,8 @@ fn a_changed_handshake_opens_no_stream() {
         for at in 0..bytes.len() {
             let mut pair = pair_after(steps);
             let mut changed = bytes.clone();
-            // The last byte of a public key has a bit without meaning, but the handshake also covers this bit.
+            // The last byte of a public key contains a bit without a meaning. But the handshake also authenticates this
+            // bit.
             changed[at] ^= 0x80;
             let error = receive(&mut pair, to, &changed).expect_err("it is changed");
             assert_eq!(pair.ends[to].state(), StreamState::Failed(error));
@@ -66,7 +67,7 @@ fn a_changed_record_ends_the_stream() {
         let mut pair = pair_after(2);
         let mut changed = records.clone();
         changed[at] ^= 0x40;
-        // A longer length makes the receiver wait for bytes, but it never reads wrong data.
+        // If the length was increased, the receiver waits for more bytes, but never returns wrong data.
         let result = receive(&mut pair, 1, &changed);
         let data = pair.read(1);
         assert!(data.is_empty() || data == b"some data", "{at}: {data:?}");
@@ -96,7 +97,7 @@ fn a_cut_stream_has_no_end() {
     }
 }
 
-/// The responder of a new connection draws a new number, so it does not understand recorded records.
+/// The responder of a new connection uses a new random number, so recorded records are wrong for it.
 #[test]
 fn a_repeated_stream_is_never_established() {
     let recorded = record();

@@ -20,7 +20,7 @@ fn both_sides_read_the_bytes_and_the_end_of_the_other_side() {
         assert_eq!(pair.read(1 - from), text.as_bytes());
         assert!(!pair.ends[1 - from].has_ended());
     }
-    // Each side ends on its own.
+    // The two sides of a stream end independently.
     pair.ends[1].seal_end();
     pair.settle();
     assert!(pair.ends[0].has_ended() && !pair.ends[1].has_ended());
@@ -49,7 +49,8 @@ fn the_responder_is_established_only_after_the_first_record() {
     assert_eq!(ids, [Some(keyring(&[1]).signing_id()); 2]);
 }
 
-/// The first key opens a stream, and all keys accept one. So the keys of a ring can be replaced.
+/// The first key opens a stream, and all keys accept one. Therefore, the keys of a ring can be replaced one after the
+/// other.
 #[test]
 fn each_key_of_the_responder_accepts() {
     for (ids, opens) in [(&[1, 2][..], true), (&[2, 1], true), (&[2], false)] {
@@ -74,7 +75,7 @@ fn two_keys_with_the_same_id_open_no_stream() {
     assert_eq!(pair.exchange(), [Ok(()), Err(DropReason::WrongMac)]);
 }
 
-/// The steps of a roll-out, for the initiator and the responder.
+/// Each case is a step of the rollout of keys: the keys of the initiator and the keys of the responder.
 #[test]
 fn nodes_get_their_keys_one_after_the_other() {
     let none = StreamKeys::none;
@@ -102,7 +103,7 @@ fn nodes_get_their_keys_one_after_the_other() {
             keys.each_ref().map(|it| (it.is_empty(), it.permits(None)))
         );
         let mut pair = Pair::with(keys);
-        // Without encryption, the caller writes to the connection.
+        // Without encryption, the caller writes the data directly to the connection.
         let is_plain = pair.ends[0].state() == StreamState::Plain;
         let results = pair.exchange();
         let first = if is_plain {
@@ -128,7 +129,7 @@ fn nodes_get_their_keys_one_after_the_other() {
     }
 }
 
-/// The initiator continues without encryption on the same connection.
+/// After the refusal, the initiator continues without encryption on the same connection.
 #[test]
 fn bytes_after_a_refused_handshake_are_not_lost() {
     let keys = StreamKeys::new(&keyring(&[1]), true);

@@ -23,7 +23,7 @@ fn a_prologue_is_as_on_the_page() {
     assert_eq!(blake3::hash(input).to_hex().as_str(), expected);
 }
 
-/// The page has the seeds of both sides, and the bytes of both sides.
+/// The page contains the seeds of both sides, and the bytes that both sides send.
 #[test]
 fn a_stream_is_as_on_the_page() {
     let vectors = vectors();
