@@ -78,7 +78,7 @@ pub(super) fn no_answer_text() -> String {
     )
 }
 
-/// Returns [`no_answer_text`]. Adds a warning if the daemon may have begun the request.
+/// Returns the text of [`no_answer_text`]. If the daemon may have begun the request, the text also contains a warning.
 pub(super) fn no_answer_text_for<O: SystemRequest>(request: &Request<O>) -> String {
     format!("{}{}", no_answer_text(), effect_warning(request))
 }

@@ -1,4 +1,4 @@
-//! Fencing: a resource refuses the work of a holder if a newer token than the holder's token exists.
+//! Fencing: a resource refuses the work of a holder if it knows a newer token than the token of this holder.
 //!
 //! A holder that was stalled or cut off may still act when another holder already has the token. No lock service can
 //! prevent such late actions. Only the resource can prevent them: it stores the newest token that it has seen, and

@@ -152,7 +152,7 @@ pub(super) struct ClientAddressing {
 impl ClientAddressing {
     fn new(port: u16, servers: &Servers) -> Self {
         let known = (0..servers.len()).filter_map(|index| servers.address(index));
-        // Without a route, the socket cannot send to the server either.
+        // Skip a server without a route, because the socket cannot send to it either.
         let path = |server| {
             let own = source_towards(server, server).ok()?;
             Some((server, own.ip()))

@@ -142,7 +142,7 @@ impl LogOutput {
                 target = LogTarget::Entries;
                 output.finish(NameWriter::new(journal, true, add_names))
             }
-            // Programs that read JSON identify machines by their addresses.
+            // Do not add names to JSON, because programs that read it identify machines by their addresses.
             None if json => output.finish(io::stdout()),
             None => output.finish(NameWriter::new(io::stdout(), false, add_names)),
         };

@@ -36,7 +36,7 @@ pub(super) fn execute(
     quiet: bool,
     output: &mut impl Write,
 ) -> anyhow::Result<u8> {
-    // The keeper changes its directory, so it needs an absolute path.
+    // The keeper changes its working directory, so it needs an absolute path.
     let full = || path::absolute(socket).map_err(Error::System);
     match command {
         RingCommand::Run(run) => return Ok(run::run(&full()?, run)?),

@@ -62,7 +62,7 @@ impl NameOptions {
         }))
     }
 
-    /// Returns an error about the chosen lock with a text that names the lock.
+    /// Changes the text of an error about the chosen lock, so that it names the lock.
     pub(super) fn name_error(&self, error: Error) -> Error {
         let Some(name) = self.name.map(|name| name.to_string()) else {
             return error;

@@ -101,7 +101,7 @@ mod tests {
 
     type Change = fn(&mut Status);
 
-    /// A change of the status, and a part of the reason why there is no quorum.
+    /// A case: a change of the status, and a part of the expected reason why there is no quorum.
     type Case = (fn(&mut Status), Option<&'static str>);
 
     #[test]
