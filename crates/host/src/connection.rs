@@ -140,7 +140,7 @@ impl Connection {
     ///
     /// `answer` gets a request and its descriptors. It takes the descriptors that it wants to keep, and returns the
     /// reply. It returns `None` if the reply follows later. After a client has hung up, this function drops those of
-    /// its requests that have no effect without the client.
+    /// its requests that may be executed only while the client waits.
     pub(crate) fn serve<O: SystemRequest>(
         &mut self,
         now: Instant,

@@ -20,7 +20,7 @@ pub enum Hidden {
     /// `/proc` may hide processes that this process has no permission to signal.
     OutOfReach,
     /// It is unknown whether `/proc` hides processes. It stays unknown while this process can signal at least one
-    /// process of the group. This process may be a zombie.
+    /// process of the group, even a zombie.
     Unknown,
 }
 

@@ -271,7 +271,8 @@ pub struct MemberStatus {
     /// Whether the member is paused.
     #[serde(default)]
     pub paused: bool,
-    /// The end and the reason of the pause. Absent if the member is not paused, or has not announced its pause.
+    /// The end and the reason of the pause. Absent if no operator paused the member, or if the member did not announce
+    /// the end and the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<PauseStatus>,
     /// The member's preference (`--prefer`); 0 if it has none, or did not announce it.

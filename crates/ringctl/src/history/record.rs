@@ -43,7 +43,7 @@ impl Record {
         Some(record)
     }
 
-    /// Decodes an entry of the journal in its JSON format; `None` if a necessary field is missing.
+    /// Decodes an entry of the journal in its JSON format. Returns `None` if a necessary field is missing.
     pub(super) fn from_journal_entry(line: &str) -> Option<Self> {
         let entry: Map<String, Value> = serde_json::from_str(line).ok()?;
         let text = |name: &str| entry.get(name).and_then(field_text);

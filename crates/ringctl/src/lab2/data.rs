@@ -43,7 +43,7 @@ pub(super) fn data(
             };
             if bytes.len() > DATA_MAX {
                 let text = match value.as_str() {
-                    // The rest of the input was not read, so the total length is unknown.
+                    // Do not print the length, because the rest of the input was not read.
                     "-" => format!("at most {}", format_bytes(DATA_MAX)),
                     _ => format!("{}, at most 1,024", format_bytes(bytes.len())),
                 };
