@@ -4,7 +4,7 @@
 //! the same run, byte by byte. Only `command` does input and output.
 //!
 //! [`kernel`] runs any state machine on any network, and contains no protocol. Each system has a module with its
-//! schedules, rules and exemptions. Start with `kernel::world`, then `lab2::run`.
+//! schedules, rules and exemptions. Start with `kernel::simulation`, then `lab2::run`.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

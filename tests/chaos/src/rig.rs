@@ -190,7 +190,7 @@ impl Rig {
             }),
             Fault::Garbage(_) => {
                 self.stranger.send(0);
-                // The switch forgets the addresses that the stranger claimed when the stranger's port is down.
+                // When the stranger's port is down, the switch forgets the addresses that the stranger claimed.
                 self.rules(|rules| rules.up[DAEMONS + MEMBERS] = false);
             }
             Fault::Starve(_) => drop(self.burners.remove(&id)),

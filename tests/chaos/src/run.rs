@@ -202,7 +202,8 @@ impl RunState<'_> {
         Ok(())
     }
 
-    /// Ends a daemon that has just claimed the token, and waits for a successor. `end` decides about its guardian.
+    /// Ends a daemon that has just claimed the token, and waits for a successor. `end` ends the daemon with or without
+    /// its guardian.
     fn end_owner(&self, rig: &mut Rig, end: fn(&mut Rig, usize) -> Result<()>) -> Result<()> {
         let segment = Arc::clone(&rig.segment);
         let capture = segment.capture();

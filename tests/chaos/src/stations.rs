@@ -22,7 +22,7 @@ pub struct Station {
 
 impl Station {
     pub fn address(&self) -> MacAddr {
-        // The run wrote this address. If somebody has edited the address, it matches no frame.
+        // The run wrote this address. If a person has edited the address, it matches no frame.
         self.mac.parse().unwrap_or_default()
     }
 }

@@ -54,7 +54,7 @@ impl Node {
         self.machine.end_iteration();
     }
 
-    /// Lets this time pass without an input. Then the timers fire that are due.
+    /// Lets this time pass without an input. After this time, the timers that are due fire.
     fn pass(&mut self, time: Duration) {
         self.now.monotonic = self.now.monotonic + time;
         self.now.wall += u64::try_from(time.as_nanos()).expect("a short time");

@@ -139,7 +139,7 @@ impl NamedLocks {
                         panic!("session {session} has its lock although it does not wait");
                     };
                     *stage = Stage::Granted;
-                    // A lock that was lost within the same input is no lock.
+                    // A lock that is lost within the same input does not count.
                     let end = machine.lock_lease_end(session);
                     assert!(
                         end.is_none_or(|end| end > now.monotonic),
@@ -179,7 +179,7 @@ impl NamedLocks {
         self.open.get(&session).map(|(_, stage)| *stage)
     }
 
-    /// Encodes a LOCKS frame into records. The records of the result belong to the table of the frame.
+    /// Returns the records of a scripted frame about named locks. The records belong to the table of the frame.
     pub(super) fn records(
         &self,
         heard: &ScriptedLocks,
@@ -219,7 +219,7 @@ impl NamedLocks {
         }
     }
 
-    /// Returns the message of a script.
+    /// Returns the message that a script describes.
     pub(super) fn message<'a>(
         &self,
         heard: &ScriptedLocks,
@@ -252,7 +252,8 @@ impl NamedLocks {
         }
     }
 
-    /// Returns the standing of a script. Equal hashes are the hashes of the node's last frames about locks.
+    /// Returns the standing that a script describes. If the script demands equal hashes, the standing has the hashes of
+    /// the node's last frames about locks.
     pub(super) fn standing(&self, said: &ScriptedStanding, token: Token) -> LocksStanding {
         let hash = |side: usize, same| {
             let hash = self.hashes[side];
@@ -270,7 +271,7 @@ impl NamedLocks {
     }
 }
 
-/// Returns the sums of a question.
+/// Returns the sums that a scripted question contains.
 pub(super) fn sums(question: &ScriptedQuestion) -> [U64; LOCK_SUMS] {
     [U64::from(u64::from(question.sum)); LOCK_SUMS]
 }

@@ -28,7 +28,7 @@ pub(super) enum Step {
     Pass(u16),
     /// Sets the monotonic clock back by this many milliseconds for one input.
     ClockBack(u8),
-    /// Sets the wall clock by this many hours.
+    /// Moves the wall clock by this many hours.
     WallClock(i8),
     /// Changes the interface.
     Link(LinkChange),
@@ -73,7 +73,7 @@ pub(super) enum ScriptedCommand {
     EndOnce(u8),
     /// Takes a named lock.
     TakeLock(Take),
-    /// Ends a session: the number of sessions that began after it.
+    /// Ends a session; the field is the number of sessions that began after it.
     ReleaseLock(u8),
 }
 
@@ -167,7 +167,8 @@ pub(super) struct ScriptedLocks {
     pub quorum: bool,
     /// The serial number. The number `None` stands for the node's last renewal.
     pub serial: Option<u8>,
-    /// Selects the hash: of the node's table, of this table with the records, of only the records, or another hash.
+    /// Selects one of four hashes: of the node's table, of this table with the records, of only the records, or an
+    /// unrelated hash.
     pub hash: u8,
     /// Selects the range of keys.
     pub range: u8,
@@ -179,7 +180,7 @@ pub(super) struct ScriptedLocks {
 pub(super) struct ScriptedRecord {
     pub name: u8,
     pub member: u8,
-    /// The number of sessions of the node that began later.
+    /// The number of sessions of the node that began after the session of this record.
     pub session: u8,
     pub shared: bool,
     pub grade: u8,

@@ -21,7 +21,7 @@ enum Data {
     Empty,
     Fence,
     Number(u16),
-    /// A number to which no message may move the state machine.
+    /// A number that a state machine must not adopt from a message.
     Extreme(u64),
     Marker(u8, u8, u8, u32),
     Kind(u8),

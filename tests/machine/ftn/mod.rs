@@ -17,7 +17,7 @@ use ring_proto::{Machine, SendOutcome, StoreOutcome};
 use message::MessageContext;
 
 const SERVERS: usize = 3;
-/// A number of outputs that is never reached by one input.
+/// A number of outputs that one input never causes.
 const OUTPUTS_MAX: usize = 20_000;
 
 /// Runs the script in `data` with a server.

@@ -26,7 +26,7 @@ pub(super) enum SharedStep {
     Stall(u16),
     /// Sets the monotonic clock back by this many milliseconds.
     ClockBack(u8),
-    /// Sets the wall clock by this many hours.
+    /// Moves the wall clock by this many hours.
     WallClock(i8),
     /// Sets whether the socket refuses all datagrams.
     Refuse(bool),

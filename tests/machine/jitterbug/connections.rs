@@ -1,4 +1,4 @@
-//! The connections of a node, from the view of its driver.
+//! The connections of a node, from the point of view of its driver.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -17,7 +17,7 @@ use super::steps::{self, NetworkChange, NodeOptions, ScriptedCommand, Step};
 use super::wire;
 use crate::script::Clock;
 
-/// A number of outputs that is never reached by one input.
+/// A number of outputs that one input never causes.
 const OUTPUTS_MAX: usize = 2_000;
 /// The maximum time of one step, in milliseconds: more than any timeout of a node without programs.
 const STEP_MILLIS_MAX: u16 = 5_000;

@@ -22,7 +22,7 @@ struct PassedToken {
     id: i32,
     nodes: Vec<Node>,
     data: Vec<u8>,
-    /// The length of its pieces in bytes.
+    /// The length, in bytes, of the pieces in which the token is sent.
     cut: u8,
     flaw: Option<PassError>,
 }

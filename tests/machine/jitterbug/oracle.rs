@@ -67,7 +67,7 @@ impl Oracle {
         let snapshot = node.snapshot();
         let mut listed = snapshot.nodes.iter().map(|it| it.node.ip);
         let mut waiting = snapshot.to_add.iter().map(|it| it.ip);
-        // A node in neither list is not remembered.
+        // The node does not remember a host that is in neither list.
         if listed.any(|it| it == from) || waiting.any(|it| it == from) {
             self.heard.insert(from);
         }

@@ -89,7 +89,7 @@ pub(super) fn tp6(terms: Terms) -> Vec<u8> {
     bytes
 }
 
-/// Returns the bytes. Leaves out a TP6 at the beginning of the bytes.
+/// Returns the bytes without the TP6 at their beginning, if there is one.
 pub(super) fn without_terms(bytes: &[u8]) -> &[u8] {
     match bytes.first() {
         Some(0x71) => bytes.get(1 + Terms::LEN..).unwrap_or_default(),

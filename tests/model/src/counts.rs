@@ -1,6 +1,6 @@
 //! Counts of events in one run.
 
-/// Declares a struct of counts, each with its description in a title.
+/// Declares a struct of counts, in which each count has a text that describes it in a title.
 macro_rules! counts {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident $words:literal,)* }) => {
         $(#[$meta])*

@@ -32,7 +32,7 @@ impl Hasher for Key {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Returns 0. The result of this hasher is not a number. The result is the stored bytes.
+    /// Returns 0, because the result of this hasher is not a number but the stored bytes.
     fn finish(&self) -> u64 {
         0
     }

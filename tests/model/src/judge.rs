@@ -200,7 +200,8 @@ impl JudgedStep<'_> {
                 if is_deaf {
                     (waits && in_time).then_some(Breach::NotDropped { node })
                 } else if token.is_stronger_than(&mine) {
-                    // A node that members may still confirm waits for a broadcast.
+                    // A node that may use its token waits for a broadcast of the stronger token, because members may
+                    // still confirm its tenure.
                     let waits = self.before.machine.may_use()
                         && frame.destination != MacAddr::BROADCAST
                         && !token.same_chain(&mine);

@@ -31,7 +31,7 @@ pub trait AnyMachine:
     > + Send
     + Sync
 {
-    /// Returns a new state machine of the same type.
+    /// Returns a new state machine that has the same type.
     fn start_anew(&self, constants: Constants, durable: StoredState) -> Box<dyn AnyMachine>;
     /// Returns a clone.
     fn duplicate(&self) -> Box<dyn AnyMachine>;

@@ -307,7 +307,8 @@ impl Ring {
         })
     }
 
-    /// Returns the rest of each lease. A stopped node has an old clock, so its own state does not show this time.
+    /// Returns the remaining time of each lease. A stopped node has an old clock, so its own state does not show this
+    /// time.
     pub(crate) fn rests_of_leases(&self) -> Vec<Duration> {
         let nodes = self.nodes.iter().enumerate();
         let rests = nodes.flat_map(|(at, node)| {
@@ -318,7 +319,7 @@ impl Ring {
     }
 }
 
-/// Whether the faults neither split the segment, lose frames nor disturb a running node. Then locks of every grade
+/// Whether the faults neither split the segment, lose frames nor disturb a running node. If so, locks of every grade
 /// exclude each other while the processes of their nodes live.
 fn is_harmless(faults: Faults) -> bool {
     faults.doubled(0).crashes(0).wants(0).unlocks(0) == Faults::NONE

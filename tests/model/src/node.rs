@@ -101,7 +101,7 @@ pub enum Input {
     Link(bool),
 }
 
-// Commands cannot be hashed. There are only a few different commands.
+// The type `Command` cannot be hashed, but only a few different commands occur.
 impl Hash for Input {
     fn hash<H: Hasher>(&self, state: &mut H) {
         mem::discriminant(self).hash(state);

@@ -11,7 +11,7 @@ use crate::judge::JudgedStep;
 use crate::node::{Input, Node, Turn};
 use crate::scenario::Scenario;
 
-/// The outcome of one input of a node. The rest of the ring has no influence on it.
+/// The outcome of one input of a node. The other nodes have no influence on this outcome.
 pub struct Outcome {
     pub node: Arc<Node>,
     /// The sent frames in order, with their destinations.

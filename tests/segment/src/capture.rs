@@ -46,7 +46,7 @@ pub struct Capture {
 
 impl Recording {
     fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        // A test that panicked while it held the lock has left only whole frames.
+        // If a test panicked while it held the lock, the list still contains only whole frames.
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -305,7 +305,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Kills the daemon and its guardian with SIGKILL, like the end of their machine. Waits until the daemon has ended.
+    /// Kills the daemon and its guardian with SIGKILL, as if their machine failed. Waits until the daemon has ended.
     pub fn kill(&mut self) -> Result<()> {
         self.kill_guardian()?;
         self.crash()
@@ -330,7 +330,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Waits until the daemon exits, and sends no signal.
+    /// Waits until the daemon exits by itself.
     pub fn wait_exit(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let child = self
             .child

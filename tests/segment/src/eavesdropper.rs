@@ -50,7 +50,8 @@ impl Eavesdropper {
         })
     }
 
-    /// Hears all packets of the segment at a node, because the bridge no longer learns addresses. Also sends packets.
+    /// Hears all packets of the segment at a node, because the bridge no longer learns addresses. The eavesdropper can
+    /// also send packets.
     pub fn at(segment: &Segment, node: &Node) -> Result<Self> {
         let ports = 0..segment.nodes().len();
         let ports = ports.map(|at| format!("link set p{at} type bridge_slave learning off\n"));
@@ -96,7 +97,7 @@ impl Eavesdropper {
         self.send_frame(&frame)
     }
 
-    /// Sends bytes on a new connection to a node, and then the end. The node may reset the connection.
+    /// Sends bytes on a new connection to a node, and then ends the stream. The node may reset the connection.
     pub fn open(&self, to: SocketAddrV4, bytes: &[u8]) -> Result<()> {
         let connect = || TcpStream::connect_timeout(&SocketAddr::V4(to), WAIT_LIMIT);
         if let Ok(mut stream) = self.ns.run(connect)? {

@@ -87,7 +87,8 @@ impl KeyFiles {
         Ok(fs::write(self.config(), text)?)
     }
 
-    /// Adds the files to the options of a daemon. With a terminal, a hang-up would mean that the terminal was closed.
+    /// Adds the files to the options of a daemon. If the daemon had a terminal, it would take a hang-up as a sign that
+    /// the terminal was closed.
     pub fn add_to(&self, ringd: Ringd) -> Ringd {
         let ringd = ringd.option("--config", self.config());
         ringd.through(["setsid"])
@@ -105,7 +106,7 @@ pub fn reload_keys(daemon: &Daemon, keys: &[u8], accepts_unsigned: bool) -> Resu
 }
 
 /// Checks the kinds of findings about keys that `ringctl doctor` reports at a daemon, in the order of their names. Also
-/// checks the number of other nodes for some keys, in the metrics of the daemon.
+/// checks in the metrics of the daemon how many other nodes sign with each of some keys.
 pub fn check_signers(daemon: &Daemon, findings: &[&str], by_key: &[(&str, u64)]) -> Result<()> {
     let found = daemon.ringctl(&["doctor", "--json"])?;
     let found: Value =
@@ -126,7 +127,7 @@ pub fn check_signers(daemon: &Daemon, findings: &[&str], by_key: &[(&str, u64)])
     Ok(())
 }
 
-/// The reasons for which an attack must be noticed.
+/// The reasons for which daemons must refuse messages during an attack.
 const REFUSALS: [&str; 5] = [
     "unsigned",
     "unknown_key",

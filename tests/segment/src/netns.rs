@@ -91,7 +91,7 @@ impl NetNs {
     /// Returns a path at which another process of the sandbox can open the namespace.
     pub(crate) fn path(&self) -> Result<String> {
         // The path has the process number, because `self` would be the process that opens the path. The number must be
-        // that of the mounted /proc.
+        // the number in the mounted /proc.
         let own = fs::read_link("/proc/self").context("cannot read /proc/self")?;
         Ok(format!(
             "/proc/{}/fd/{}",

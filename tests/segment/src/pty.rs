@@ -43,7 +43,8 @@ impl Pty {
     pub fn new(columns: u16, rows: u16) -> Self {
         let pty = openpty(None, None).expect("a terminal");
         for side in [&pty.master, &pty.slave] {
-            // Other tests count the descriptors that their commands inherit.
+            // Commands must not inherit the descriptor, because other tests count the descriptors that their commands
+            // inherit.
             fcntl(side, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("set");
         }
         let master = File::from(pty.master);

@@ -1,4 +1,4 @@
-//! Checks the rights of the users of a daemon under systemd: monitors may read all and change nothing.
+//! Checks the rights of the users of a daemon under systemd: monitors may read everything, but may not change anything.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -23,9 +23,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const WATCH: &str = "watch >/tmp/watched &
     for _ in $(seq 600); do grep ' now ' /tmp/watched && break; sleep 0.1; done
     kill $!";
-/// The part of the message of a user who may not use a socket.
+/// A part of the error message for a user who may not use a socket.
 const DENIAL: &str = "ermission denied";
-/// The part of the answer to a request for which the client has no right.
+/// A part of the answer to a request for which the client has no right.
 const REFUSAL: &str = "this socket only answers questions";
 
 /// Checks the rights at the daemon with this control socket. `O` is the type of the requests of its system. `reading`
@@ -69,7 +69,7 @@ fn check_commands(container: &Container, node: &str, reading: &[&str]) -> Result
     .iter()
     .chain(reading)
     {
-        // A stalled daemon may be in trouble, which is no matter of rights.
+        // A stalled daemon may report trouble, which has no relation to rights.
         let seen = output(run(MONITOR_GROUP, command)?);
         let is_refused = seen.contains(DENIAL) || seen.contains(REFUSAL);
         ensure!(!is_refused, "{command}: {seen}");

@@ -174,8 +174,8 @@ fn mount_private_dirs() -> Result<()> {
         nothing,
     )
     .context("cannot make the mounts private")?;
-    // The kernel refuses a new /proc if parts of /proc are masked, as in containers. Then the machine's /proc remains,
-    // in which /proc/self is right too.
+    // The kernel refuses a new /proc if parts of /proc are masked, as in containers. In this case the machine's /proc
+    // remains, and its /proc/self is also correct.
     let _ = mount(
         Some("proc"),
         "/proc",

@@ -151,7 +151,7 @@ fn stop_one(place: usize) -> Option<u32> {
 fn continue_process(id: u32) {
     let all = candidates();
     let chosen = all.iter().find(|it| it.id == id && !it.is_stopped);
-    // Sending to a daemon that has ended is harmless.
+    // A signal to a daemon that has ended is harmless.
     let _ = chosen.map(|it| pidfd_send_signal(&it.process, Signal::CONT));
 }
 

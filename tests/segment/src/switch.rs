@@ -25,7 +25,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const NAMED_LOCK_KINDS: [u8; 2] = [12, 13];
 /// Offset of the kind in a frame.
 const KIND_OFFSET: usize = 14;
-/// Mark at the start of a standing. Only trailers that a version without named locks does not know follow a standing.
+/// Mark at the start of a standing. After a standing, a frame contains only trailers that a version without named locks
+/// does not know.
 const STANDING_MARK: &[u8] = b"RGD4";
 
 /// Faults of the switch, set with [`Switch::set`]. The default rules cause no faults.
@@ -41,8 +42,8 @@ pub struct Rules {
     pub broadcasts_only: HashSet<usize>,
     /// Ports to which the switch delivers no broadcasts.
     pub unicasts_only: HashSet<usize>,
-    /// Ports that carry nothing about named locks: neither LOCKS and LOCKS_QUESTION nor standings. So for the other
-    /// members, a member at such a port has a version without named locks.
+    /// Ports that carry nothing about named locks: neither LOCKS and LOCKS_QUESTION nor standings. To the other
+    /// members, a member at such a port looks like a version without named locks.
     pub without_named_locks: HashSet<usize>,
     /// Probability that a receiver misses a frame, 0 to 1.
     pub loss: f64,

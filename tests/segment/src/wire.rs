@@ -1,6 +1,6 @@
 //! Decoder and encoder of Lab2 frames. They use byte offsets. Tests compare the codec with this decoder and encoder.
 //!
-//! This module shares no code with `ring-codec`. The layouts are the layouts of `docs/reference/lab2/frames.md`.
+//! This module shares no code with `ring-codec`. `docs/reference/lab2/frames.md` describes the layouts.
 
 use std::fmt;
 use std::time::Duration;
@@ -271,8 +271,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Reads a whole frame. Returns `None` if the frame is too short for Ethernet, or if it has no message of the ring
-    /// but a challenge or an answer.
+    /// Reads a whole frame. Returns `None` if the frame is too short for Ethernet, or if it contains a challenge or an
+    /// answer instead of a message of the ring.
     pub fn read(at: Duration, port: usize, bytes: Vec<u8>) -> Option<Self> {
         if signature(&bytes).is_some_and(|it| it[SIGNED_KIND_AT] != 0) {
             return None;

@@ -38,8 +38,9 @@ impl World {
         }
     }
 
-    /// Forges the token, an election or an acknowledgement of the first node, which connects to the second node as its
-    /// predecessor. As the accepting end, forges an acknowledgement of the second node.
+    /// Forges the bytes of one end of a connection from the first node to its successor, the second node. The
+    /// connecting end sends the token, an election or an acknowledgement, and the accepting end sends an
+    /// acknowledgement.
     pub(super) fn forge_stream(&mut self, [from, to]: [usize; 2], side: Side) -> Vec<u8> {
         let other = self.rng.index(self.nodes.len());
         let [from, to, other] = [from, to, other].map(|at| self.nodes[at].own.id);

@@ -8,7 +8,7 @@ use crate::kernel::schedule::Schedule as _;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// The time until all messages and all database answers that are still on their way have arrived.
+    /// The time after which all messages and database answers that are on their way have arrived.
     pub calm: Duration,
     /// R of the document.
     pub silence: Duration,
@@ -41,7 +41,8 @@ impl Bounds {
             + 3 * options.poll;
         let led = ring + 6 * options.election_timeout;
         let hop = options.hold + 4 * latency;
-        // With keys, the first message to a process that is not proven is lost, in both directions.
+        // With keys, each of two processes drops the first message of the other process, because this process has not
+        // yet answered a challenge.
         let proof_retries = if schedule.has_keys() { 2 } else { 0 };
         Self {
             calm: schedule.latest() + patience * options.database_timeout,

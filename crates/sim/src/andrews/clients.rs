@@ -173,7 +173,7 @@ impl World {
         }
     }
 
-    /// Counts the open requests of a process that has died. Their clients get no answer.
+    /// Counts the open requests of a process that has died. The clients of these requests get no answer.
     pub(super) fn excuse_open_requests(&mut self, at: usize) {
         let life = self.nodes[at].life;
         let open = self.system.clients.open();

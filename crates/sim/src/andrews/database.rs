@@ -92,7 +92,7 @@ impl World {
         match behavior {
             DatabaseBehavior::Quick | DatabaseBehavior::ReadOnly => (quick, fate),
             DatabaseBehavior::Late => {
-                // Most answers are about as late as the state machine's timeouts.
+                // Most delays of answers are about as long as the timeouts of the state machine.
                 let most = self
                     .rng
                     .pick(&[timeout, 2 * timeout, SESSION_TIMEOUT_FACTOR * timeout]);
@@ -233,7 +233,7 @@ impl World {
     fn check_refusal(&mut self, at: usize) {
         let own = &self.nodes[at].own;
         let is_refused = own.process.is_refused && own.behavior == DatabaseBehavior::ReadOnly;
-        // A busy process has not read the answer.
+        // A busy process has not read the answer yet.
         let node = &self.nodes[at];
         let is_told = node.is_running() && node.busy_until <= self.now;
         let snapshot = self.machine(at).filter(|_| is_refused && is_told);

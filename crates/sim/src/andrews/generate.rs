@@ -38,7 +38,8 @@ impl Schedule {
         let kinds: Vec<_> = settings.faults.iter().collect();
         let is_first = |kind: &&FaultKind| !matches!(kind, FaultKind::Keys | FaultKind::Attack);
         for &kind in kinds.iter().filter(is_first) {
-            // Some runs have only a third of the kinds, because all kinds together would hide some effects.
+            // Some runs have only a third of the kinds of fault, because some effects stay hidden if all kinds occur
+            // together.
             let share = if is_normal_use(kind) { 800 } else { 300 };
             if kinds.len() < 4 || generator.rng.chance(share) {
                 generator.add_episodes(kind);
@@ -69,7 +70,8 @@ impl Schedule {
     }
 }
 
-/// Draws times with about the proportions of the default times. Each drawn time is at most a fifth of its default.
+/// Draws times whose ratios to one another are about the ratios of the default times. Each drawn time is at most a
+/// fifth of its default.
 fn options(rng: &mut Rng) -> NodeOptions {
     let ack = rng.pick(&[60, 100, 100, 200]) * MS;
     NodeOptions {
@@ -125,7 +127,7 @@ impl Generator {
             FaultKind::Pause | FaultKind::Crash | FaultKind::Reset | FaultKind::Listen => {
                 self.span / 2
             }
-            // Datagrams are rare, so few would be refused.
+            // Nodes send datagrams rarely, so refusals must be frequent: otherwise, they would hit few datagrams.
             FaultKind::Refuse => self.span / 4,
             FaultKind::Empty | FaultKind::List => 3 * self.span,
             _ => self.span,

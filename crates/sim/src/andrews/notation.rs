@@ -10,7 +10,7 @@ pub(super) const PORT: u16 = 7_400;
 const STRANGE: u8 = 200;
 
 pub(super) fn address(node: usize) -> SocketAddr {
-    // The simulator has fewer nodes than 255.
+    // The simulator has fewer than 255 nodes.
     let last = u8::try_from(node + 1).unwrap_or(u8::MAX);
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, last), PORT))
 }

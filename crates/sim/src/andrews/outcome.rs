@@ -42,7 +42,7 @@ texts! {
         Died "node died before its answer",
         /// Two nodes held a token at the same time, during faults.
         TwoTokens "two tokens at a time",
-        /// The token was with a node that crashed.
+        /// The crashed node had the token.
         LostToken "token lost in a crash",
     }
 }

@@ -96,7 +96,7 @@ impl World {
     fn check_recovery(&mut self, bounds: &Bounds, calm: Duration) -> bool {
         let start = self.now();
         let (mut ring, mut led, mut token) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-        // A second token would be created within R and two polls.
+        // If a second token is created, it is created within R plus two polls.
         let options = self.system.schedule.options(0);
         let settled = bounds.silence + 2 * options.poll;
         let mut seen = (usize::MAX, u64::MAX);

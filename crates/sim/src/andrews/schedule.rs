@@ -118,7 +118,7 @@ declare_faults! {
         Pause[node] => Self::Resume { node },
         /// Continues the process.
         Resume[node],
-        /// Takes the node's link down, or up.
+        /// Takes the node's link down, or brings it up again.
         Link[node] { up: bool } => Self::Link { node, up: true },
         /// Acts as a stranger: sends datagrams to a node, and opens connections to it.
         Stranger[node] { count: u16 },

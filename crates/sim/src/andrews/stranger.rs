@@ -29,7 +29,7 @@ impl World {
                 let own = &self.nodes[node].own;
                 (own.address, encode(own.id, Message::SuccessorRequest))
             }
-            // The type belongs to connections.
+            // A message of this type belongs on a connection, not in a datagram.
             3 => {
                 let sequence = self.system.tables.topology.sequence + 1;
                 let address = self.nodes[at].own.address;

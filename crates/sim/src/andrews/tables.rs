@@ -259,7 +259,7 @@ mod tests {
         tables.carry_out(own, &work, |_| key)
     }
 
-    /// Returns the tables after node 1 has founded the ring and inserted node 2.
+    /// Returns tables in which node 1 has founded the ring and has inserted node 2.
     fn two() -> Tables {
         let mut tables = Tables::default();
         let found = Write::Found {

@@ -87,7 +87,7 @@ impl World {
         });
     }
 
-    /// Continues a stalled process. Its answers may be late.
+    /// Continues a stalled process. The process may handle the answers of the database late.
     pub(super) fn resume_late(&mut self, at: usize) {
         if self.nodes[at].paused.is_some() {
             self.nodes[at].own.process.troubled_at = Some(self.now);

@@ -9,7 +9,7 @@ pub(super) fn escape(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Escapes the control characters of a text with several lines. The ends of the lines stay.
+/// Escapes the control characters of a text that has several lines. Keeps the line breaks.
 pub(super) fn escape_lines(text: &str) -> String {
     let lines: Vec<_> = text.split('\n').map(escape).collect();
     lines.join("\n")

@@ -183,7 +183,7 @@ impl Recorder for Files {
 
     fn on_event(&mut self, at: Duration, node: usize, event: &Event) {
         let more = match event {
-            // Frames are recorded already.
+            // The capture file already contains the frames.
             Event::Received { .. } | Event::Transmitted { .. } => return,
             Event::StateChanged {
                 from,

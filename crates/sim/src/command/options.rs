@@ -299,8 +299,8 @@ fn parse_faults(text: &str) -> Result<String, String> {
         .map(|()| text.into())
 }
 
-/// The maximum end of a range of seeds. Each thread takes several seeds at a time, so it may also take seeds beyond the
-/// end of the range. With this maximum, the counter of the seeds still cannot overflow.
+/// The maximum of the upper end of a range of seeds. Each thread takes several seeds at a time, so it may also take
+/// seeds beyond the end of the range. With this maximum, the counter of the seeds still cannot overflow.
 const MAX_SEED: u64 = 1 << 63;
 
 fn parse_number<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {

@@ -53,12 +53,12 @@ impl Drop for Progress {
 
 fn write(text: &str) {
     let mut stderr = io::stderr();
-    // A failed write loses only progress: the end of the output repeats the facts.
+    // If the write fails, only a progress line is lost, and the final output repeats its facts.
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
 }
 
-/// Returns the estimated total seconds, if `done` of `all` took `elapsed`.
+/// Estimates the total time in seconds, if `done` of `all` items took `elapsed`.
 pub(super) fn in_all(elapsed: Duration, done: u64, all: u64) -> u128 {
     elapsed.as_millis() * u128::from(all) / u128::from(done.max(1)) / 1_000
 }

@@ -18,12 +18,12 @@ use crate::kernel::stats::Tally as _;
 
 /// The number of trace lines that are printed before a violation.
 const TRACE_LINES: usize = 60;
-/// A number of lines that no run reaches.
+/// A number of lines that is larger than any trace.
 const ALL_LINES: usize = 10_000_000;
 
 pub(super) trait SystemCommand {
     const COMMAND: &'static str;
-    /// The report of runs, with names of counters.
+    /// The template of the report, in which names of counters stand for their values.
     const REPORT: &'static str;
 
     type Schedule: Schedule<Rule: fmt::Display + Send, Stats: Send> + DeserializeOwned + Serialize;
@@ -151,7 +151,7 @@ fn run_many<S: SystemCommand>(
     out: &mut impl Write,
 ) -> Result<bool, Error> {
     if let Some(directory) = &options.record {
-        // Checks this before the runs, so that the command fails at once and not after hours.
+        // The directory is created before the runs, so that an error ends the command at once and not after hours.
         files::make(directory)?;
     }
     let runs = seeds.end - seeds.start;

@@ -79,7 +79,7 @@ fn a_failing_schedule_is_shrunk_printed_and_kept_and_still_fails() {
     let kept = directory.path().join("sim-4.json");
     let short = read(&kept);
     assert!(printed.contains(&short.to_text().unwrap()), "{printed}");
-    // The violation needs only one action, but a few actions may be left before it.
+    // The violation needs only one action, but the shortened schedule may contain a few earlier actions.
     assert!(
         short.actions.len() <= 3 && long.actions.len() > 10,
         "{short:?}"

@@ -7,7 +7,8 @@ use super::system::{FtnSystem, World};
 use crate::kernel::system;
 
 impl World {
-    /// Forges a datagram. If the attacker has a client key, signs the datagram, and also sends one of its session.
+    /// Forges a datagram. If the attacker has a client key, signs the datagram, and also sends a datagram of its own
+    /// session.
     pub(super) fn forge(
         &mut self,
         heard: &system::Message<FtnSystem>,
@@ -23,7 +24,7 @@ impl World {
             return heard.clone();
         };
         let header = datagram.header();
-        // A later number than the sender has used.
+        // A larger message number than the numbers that the sender has used.
         let late = |msgnum: i64| msgnum.saturating_add(1);
         let (token, msgnum) = match datagram.message() {
             Message::Request { token, msgnum, .. }

@@ -9,7 +9,7 @@ use ring_proto::time::nanos;
 use super::outcome::Excuse;
 use super::schedule::TOKENS;
 
-/// The facts that make promises void. Times are simulated.
+/// The facts because of which a promise does not hold. Times are simulated.
 #[derive(Debug, Default)]
 pub(super) struct Exemptions {
     quorum: usize,
@@ -219,8 +219,8 @@ impl Exemptions {
             return;
         }
         for (server, state) in states.iter().enumerate() {
-            // The leader that knew of the leave died before another server learned it. The others keep the handed-over
-            // tokens only for a configuration that shows the server DOWN.
+            // The leader that knew that the server leaves has died before another server learned this. The other
+            // servers keep the handed-over tokens only for a configuration that shows the leaving server DOWN.
             if *state != ServerState::Down {
                 self.note_tokens_lost(now, self.left[server]);
             }

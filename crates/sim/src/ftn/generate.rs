@@ -33,7 +33,7 @@ const LAST_MESSAGES_OF_CLIENTS: [Type; 4] =
     [Type::Login, Type::Request, Type::Return, Type::Catalog];
 /// An amount of memory that never fills up.
 const MEMORY_BYTES: usize = 256 << 20;
-/// The memory of four tokens with the longest data of a run.
+/// The memory that four tokens with the longest data of a run need.
 const SCARCE_MEMORY_BYTES: usize = 4 * (256 + 2 + UPDATE_LENGTHS[4]);
 
 impl Schedule {
@@ -74,7 +74,8 @@ impl Schedule {
         let mut deviant = None;
         let is_first = |kind: &&FaultKind| !matches!(kind, FaultKind::Keys | FaultKind::Attack);
         for &kind in kinds.iter().filter(is_first) {
-            // Some runs have only half of the kinds, because all kinds together would hide some effects.
+            // Some runs have only half of the kinds of fault, because some effects stay hidden if all kinds occur
+            // together.
             let share = if is_normal_use(kind) { 800 } else { 400 };
             if kinds.len() < 4 || generator.rng.chance(share) {
                 if kind == FaultKind::Memory {
@@ -175,8 +176,8 @@ impl Generator {
                     .pick(&[1, majority(self.options.servers), self.options.servers]);
         }
         if self.rng.chance(500) {
-            // A server adapts to neither a fifteenth nor five times its client timeout, as it does to smaller
-            // differences.
+            // A server adapts to a client timeout that differs a little, but not to a fifteenth or to five times its
+            // client timeout.
             let timeout = client_timeout_us * self.rng.pick(&[5, 1, 75]) / 15;
             deviant.client_timeout_us = timeout.max(nanos(CLIENT_TIMEOUT_MIN) / 1_000);
         }

@@ -17,7 +17,7 @@ pub(super) struct NodeData {
     pub(super) kind: Kind,
 }
 
-/// Whether a process dies after sending a certain message.
+/// A planned death of a process after it sends a certain message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CrashAfterSend {
     #[default]

@@ -16,7 +16,7 @@ const ATTACKER: u8 = 8;
 const STRANGERS: u8 = 9;
 
 fn address(net: u8, number: usize, port: u16) -> SocketAddr {
-    // The simulator has fewer nodes of one kind than 255.
+    // The simulator has fewer than 255 nodes of each kind.
     let last = u8::try_from(number + 1).unwrap_or(u8::MAX);
     SocketAddr::from((Ipv4Addr::new(10, 0, net, last), port))
 }

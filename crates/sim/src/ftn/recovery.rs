@@ -18,8 +18,9 @@ use crate::kernel::schedule::Schedule as _;
 const HOLD_TIME: Duration = Duration::from_millis(20);
 /// The maximum time that a server with a slow clock needs to leave.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(6);
-/// With keys, the first message to a process that is not proven is lost. A client and a server may both lose a message.
-/// The unit is RETRY: the first repetition comes after RETRY, and the second one after another 2 RETRY.
+/// With keys, a process drops the first message of a sender that has not yet answered a challenge. A client and a
+/// server may both lose a message. The unit is RETRY: the first repetition comes after RETRY, and the second one after
+/// another 2 RETRY.
 const PROOF_RETRIES: u32 = 6;
 /// The number of tokens that clients request in this check.
 const ASKED_TOKENS: usize = 6;
@@ -189,14 +190,15 @@ impl World {
             grace,
             ..
         } = *options;
-        // An electing server has waited for ST. A vote for a server that gives up is kept for 2 HB.
+        // A server that starts an election has waited for ST before. A vote for a server that gives up is kept for 2
+        // HB.
         let one = 2 * server_timeout + 8 * heartbeat + RETRY_MAX;
         let leads = |sim: &Self| sim.leader().is_some();
         if self.run_until(one, leads).is_none() {
             self.report(Rule::OneLeader, "no leader after the faults");
             return false;
         }
-        // Late datagrams of a dead client keep its session alive, and a survey waits for it.
+        // Late datagrams of a dead client keep its session alive, and a survey waits for this client.
         let ready = latest
             + grace
             + client_timeout
@@ -208,7 +210,8 @@ impl World {
             return false;
         };
         self.system.stats.counters.ready_after = Some(elapsed);
-        // Losses just before the end of the faults may cost authority, or a leader, once more.
+        // If messages were lost just before the end of the faults, a leader may lose its authority or give way one more
+        // time.
         self.run(2 * server_timeout);
         if self.run_until(ready, Self::is_ready).is_none() {
             self.report(Rule::Served, "not all servers are READY again");
@@ -308,7 +311,7 @@ impl World {
         let limit = options.server_timeout + heartbeats * options.heartbeat + exchange;
         self.kill_process(leader);
         let crashed = self.now;
-        // A split vote may take longer.
+        // An election with a split vote may take longer.
         let Some(elapsed) = self.run_until(limit, |sim| sim.leader().is_some()) else {
             let what = format!("no server leads {limit:?} after the crash of n{leader}");
             self.report(Rule::OneLeader, &what);

@@ -34,7 +34,7 @@ declare_schedule! {
         pub heartbeat_us: u64,
         /// ST.
         pub server_timeout_us: u64,
-        /// CT, and the grace of a cold leader.
+        /// CT, and the grace period of a cold leader.
         pub client_timeout_us: u64,
         /// The maximum number of bytes of tokens at a server.
         pub max_memory: usize,
@@ -222,7 +222,7 @@ impl Nodes for Schedule {
         self.servers + self.clients
     }
 
-    /// The last server stays. If the quorum was a majority, it becomes a majority of the remaining servers.
+    /// The last server is not removed. If the quorum was a majority, it becomes a majority of the remaining servers.
     fn take_node(&mut self, node: usize) -> bool {
         if let Some(client) = node.checked_sub(self.servers) {
             self.clients -= 1;
@@ -238,7 +238,8 @@ impl Nodes for Schedule {
         if self.quorum > 1 {
             self.quorum = majority(self.servers);
         }
-        // The index now belongs to another server, and its quorum may exceed the number of servers.
+        // The index of the deviant server may now belong to another server, and the deviant quorum may exceed the
+        // number of servers.
         self.deviant = None;
         true
     }

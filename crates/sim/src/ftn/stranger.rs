@@ -1,4 +1,4 @@
-//! The datagrams of stations that have no session.
+//! The datagrams of strangers, which have no session.
 
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
 

@@ -28,8 +28,8 @@ use ring_proto::ftn::endpoint::{Endpoint, Event};
 
 /// The longest datagram of a socket, in bytes: the limit of UDP over IPv4.
 pub(super) const SOCKET_DATAGRAM_MAX: usize = 65_507;
-/// The longest datagram of a path, in bytes: 1,280 bytes of IPv6 without the headers of IPv6 and UDP. Fragments are
-/// lost.
+/// The longest datagram of a path, in bytes: 1,280 bytes of IPv6 without the headers of IPv6 and UDP. The network loses
+/// fragments of longer datagrams.
 pub(super) const PATH_DATAGRAM_MAX: usize = 1_232;
 
 pub(super) type World = simulation::Simulation<FtnSystem>;

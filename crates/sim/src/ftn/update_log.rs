@@ -1,4 +1,4 @@
-//! The updates of one token, to find an acknowledged update that is lost.
+//! The updates of one token, from which the checks find an acknowledged update that was lost.
 //!
 //! A grant shows the data of an update. Consider a second update that began after the shown update was confirmed. If
 //! this second update certainly took effect before the client requested the token, the shown data are stale. The

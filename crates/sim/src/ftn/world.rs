@@ -104,8 +104,8 @@ impl World {
         }
     }
 
-    /// Starts a dead process. A client gets a new port. With the old port, the client would get its earlier session
-    /// back, and late datagrams of this session.
+    /// Starts a dead process. A client gets a new port. With the old port, the client would continue its earlier
+    /// session, and would receive late datagrams of this session.
     pub(super) fn start(&mut self, at: usize) {
         let Some(process_options) = self.system.process_options.clone() else {
             return;
@@ -176,8 +176,7 @@ impl World {
             return;
         }
         let now = self.now;
-        // The facts that the process learned in its last input are lost, and so are tokens whose handover it did not
-        // report.
+        // The process loses the facts of its last input, and the tokens whose handover it has not reported.
         let known = self
             .machine(at)
             .and_then(Endpoint::server)

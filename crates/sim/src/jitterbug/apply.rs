@@ -48,7 +48,7 @@ impl World {
             }
             SystemFault::Link { node, up } if self.nodes[node].driver.is_some() => {
                 // A stalled process does not notice the change and misses messages. During a pass, the token may be
-                // delayed and the reset of the connection lost.
+                // delayed, and the reset of the connection may be lost.
                 let at = &self.nodes[node];
                 let is_giving = at.own.state == State::Leader && !at.own.uses;
                 self.system.checks.exemptions.is_disturbed |= at.paused.is_some() || is_giving;

@@ -12,8 +12,8 @@ use crate::kernel::system;
 const STEPS: [u32; 3] = [0, 1, 100_000];
 
 impl World {
-    /// Forges the announcement of a token in the name of a node. The token has the id of a node's token, or a larger
-    /// one.
+    /// Forges the announcement of a token in the name of a node. The id of the forged token is the id of a node's
+    /// token, or a larger id.
     pub(super) fn forge(
         &mut self,
         _: &system::Message<JitterbugSystem>,
@@ -42,8 +42,8 @@ impl World {
         }
     }
 
-    /// Forges a pass to the second node: of a node's token, or of a token with a larger id. If the attacker accepts the
-    /// connection, forges the answer of a candidate with the same list.
+    /// Forges a pass to the second node, with a node's token or with a token that has a larger id. If the attacker
+    /// accepts the connection, forges the answer of a candidate with the same list.
     pub(super) fn forge_stream(&mut self, [_, to]: [usize; 2], side: Side) -> Vec<u8> {
         if side == 1 {
             return encode(&Message::Tp3);

@@ -74,7 +74,8 @@ impl Bounds {
             + RESEND_INTERVAL
     }
 
-    /// Returns the duration of a rotation of `live` nodes, if each node fails to pass to `failing` candidates.
+    /// Returns the duration of a rotation of `live` nodes, if each leader first fails to pass its token to `failing`
+    /// candidates.
     pub(super) fn rotation_time(&self, live: usize, failing: usize) -> Duration {
         let failing = u32::try_from(failing).unwrap_or(u32::MAX);
         let live = u32::try_from(live).unwrap_or(u32::MAX);

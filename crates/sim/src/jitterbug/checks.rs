@@ -38,7 +38,7 @@ impl Checks {
             self.findings
                 .report_unless_excused(at, Some(node), is_void, Rule::Chain, what);
         }
-        // Two tokens of one id cannot be distinguished, so they do not merge.
+        // Two tokens with the same id cannot be distinguished, so they do not merge.
         let network = self.exemptions.is_disturbed.then_some(Excuse::Network);
         let excuse = network.or(is_void);
         let what = format!("n{node} uses {id}, and n{other} uses {its}");

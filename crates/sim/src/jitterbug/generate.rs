@@ -60,7 +60,8 @@ impl Schedule {
         let kinds: Vec<_> = settings.faults.iter().collect();
         let is_first = |kind: &&FaultKind| !matches!(kind, FaultKind::Keys | FaultKind::Attack);
         for &kind in kinds.iter().filter(is_first) {
-            // Some runs have only half of the kinds, because all kinds together would hide some effects.
+            // Some runs have only half of the kinds of fault, because some effects stay hidden if all kinds occur
+            // together.
             let share = if is_normal_use(kind) { 600 } else { 350 };
             let is_left_out = is_in_order && disturbs_network(kind) && kinds.len() >= 4;
             let is_drawn = kinds.len() < 4 || generator.rng.chance(share);
@@ -164,7 +165,7 @@ impl Generator {
         if kind == FaultKind::Times {
             let least = least_interval(self.options.options.count);
             let interval_us = match self.rng.below(4) {
-                // If a restore ends before an answer can arrive, it receives no answer.
+                // With this interval, a restore ends before an answer can arrive.
                 0 => (self.options.options.interval_us / 10)
                     .max(2 * self.options.latest_us)
                     .max(least),

@@ -76,7 +76,7 @@ pub(super) struct Programs {
     pub(super) behavior: ProgramBehavior,
     pub(super) waiting: VecDeque<(Job, bool)>,
     pub(super) running: Option<Job>,
-    /// The number of the next outcome of a program. Earlier outcomes are void.
+    /// The number of the next outcome of a program. Outcomes with earlier numbers do not count.
     pub(super) serial: u64,
 }
 

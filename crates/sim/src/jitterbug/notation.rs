@@ -8,14 +8,14 @@ pub(super) const PORT: u16 = 57_700;
 pub(super) const FIRST_TCP_PORT: u16 = 20_000;
 /// The prefix length of the subnet.
 pub(super) const PREFIX: u8 = 16;
-/// The number of strangers. They answer no connection.
+/// The number of strangers. Strangers do not answer connections.
 pub(super) const STRANGERS: usize = 4;
 /// The third byte of a stranger's address.
 const STRANGE: u8 = 200;
 
-/// Returns a node's address after `changes` changes of its address.
+/// Returns the address of a node whose address has changed `changes` times.
 pub(super) fn address(node: usize, changes: u8) -> IpAddr {
-    // The simulator has fewer nodes than 255.
+    // The simulator has fewer than 255 nodes.
     let last = u8::try_from(node + 1).unwrap_or(u8::MAX);
     Ipv4Addr::new(10, 0, changes % STRANGE, last).into()
 }

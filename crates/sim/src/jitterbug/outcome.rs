@@ -5,7 +5,7 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// A rule. An id, such as Q4, is that of the rule in `docs/jitterbug/protocol/`.
+    /// A rule. An id such as Q4 names the rule with this id in `docs/jitterbug/protocol/`.
     #[non_exhaustive]
     Rule {
         Chain "Q1: a token id has two holders",

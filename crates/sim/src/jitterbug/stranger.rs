@@ -1,4 +1,4 @@
-//! The datagrams and connections of stations that are not nodes.
+//! The datagrams and connections of strangers, which are not nodes.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -52,7 +52,7 @@ impl World {
         self.inject(from, broadcast(), bytes.into());
     }
 
-    /// Draws a source address: that of a stranger, that of a node, or one outside the segment.
+    /// Draws a source address, which belongs to a stranger, to a node, or to a host outside the segment.
     fn draw_source(&mut self, node: usize) -> SocketAddr {
         match self.rng.below(4) {
             0 => self.nodes[node].own.address(),
@@ -74,13 +74,13 @@ impl World {
         tr1(id, port, leads, terms)
     }
 
-    /// Returns a TP6, or nothing.
+    /// Returns the bytes of a TP6, or no bytes.
     fn offered_terms(&mut self, id: u32) -> Vec<u8> {
         let terms = self.terms(id);
         terms.map_or_else(Vec::new, |terms| encode(&Message::Tp6 { terms }))
     }
 
-    /// Returns invented terms of a node whose token has this id, or returns no terms.
+    /// Returns invented terms for a token with this id, or no terms.
     fn terms(&mut self, id: u32) -> Option<Terms> {
         if self.rng.chance(400) {
             return None;
@@ -117,7 +117,7 @@ impl World {
         Some(terms)
     }
 
-    /// Draws a lease. In most cases, no node may have such a lease.
+    /// Draws a lease. Most of the drawn leases have a length that no node may use.
     fn draw_lease(&mut self) -> u32 {
         if self.rng.chance(30) {
             return micros(LEASE_MAX);
@@ -127,7 +127,7 @@ impl World {
             .pick(&[0, 1, 1_000, least - 1, u32::MAX, least, least, 60_000])
     }
 
-    /// Returns the id of a node's token, mostly the leader's.
+    /// Returns the id of a node's token, in most cases of the leader's token.
     fn draw_id(&mut self) -> u32 {
         let leaders = self.nodes.iter().map(|node| &node.own);
         let leaders = leaders.filter(|own| own.state == State::Leader && own.id > 0);
@@ -148,12 +148,12 @@ impl World {
         }
     }
 
-    /// Announces a token of a stranger to all nodes. The name on the announcement is the stranger's or a node's.
+    /// Announces a token of a stranger to all nodes. The announcement has the name of the stranger or of a node.
     pub(super) fn announce_forged_token(&mut self, claim: ForgedId) {
         let id = self.forged_id(claim);
         let terms = self.terms(id);
         if terms.is_none() {
-            // Without terms, the larger id is stronger, no matter which nodes follow it.
+            // Without terms, the token with the larger id is stronger, and its followers do not matter.
             self.system.checks.tokens.on_held(id, STRANGER);
         }
         let from = self.stranger();

@@ -61,7 +61,7 @@ pub(super) struct JitterbugSystem {
     /// The maximum number of entries of a list.
     pub(super) max_nodes: usize,
     pub(super) data: DataPlan,
-    /// The number of read datagrams after which the answers were checked.
+    /// The number of datagrams that the node had read when its answers were last checked.
     pub(super) checked_datagrams: u64,
     /// The number of datagrams to one node in this input.
     pub(super) answers: u64,
@@ -192,13 +192,14 @@ impl System for JitterbugSystem {
     ) -> Option<(SocketAddr, Option<&'static str>)> {
         let Moment { at, node } = moment;
         let message = Message::decode_datagram(bytes);
-        // A node may ask others whether they are alive, a few in each loop iteration. Those datagrams are no answers.
+        // In each loop iteration, a node may ask a few other nodes whether they are alive. These questions do not count
+        // as answers.
         let asks = matches!(message, Ok(Message::Tr1 { terms: Some(terms), .. }) if terms.asks);
         if let Ok(Message::Tr1 {
             terms: Some(terms), ..
         }) = message
         {
-            // A node that announces that it follows a token shows that the token has a follower.
+            // If a node announces that it follows a token, this token has a follower.
             self.checks.tokens.on_held(terms.follows, node);
         }
         let Ok(message @ (Message::Tr1 { .. } | Message::Tr2 { .. })) = message else {

@@ -1,5 +1,5 @@
-//! The origin and the holders of each token, by the token's id. The numbers of the nodes identify them, even if their
-//! addresses change.
+//! The origin and the holders of each token, by the token's id. Nodes are identified by their numbers, because their
+//! addresses may change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::outcome::Excuse;
 pub(super) struct Tokens {
     /// The tokens that a restore has created.
     created: BTreeSet<u32>,
-    /// The ids that two tokens may have, with the reason.
+    /// The ids that two tokens may have at the same time, each with the reason.
     void: BTreeMap<u32, Excuse>,
     /// The tokens that nodes have accepted, as long as the givers do not know that their passes are done.
     accepted: Vec<AcceptedPass>,

@@ -15,7 +15,7 @@ use super::system::{Message, System};
 
 /// The number of the latest messages that the attacker keeps.
 const LATEST_MAX: usize = 32;
-/// The number of messages of the whole run that the attacker keeps, of each kind.
+/// The maximum number of messages of each kind that the attacker keeps from the whole run.
 const KEPT_MAX: usize = 256;
 
 /// The messages that the attacker has heard.
@@ -42,7 +42,7 @@ impl<T: Clone> Kept<T> {
         count: 0,
     };
 
-    /// Adds an item. In a full selection, the item may replace another one.
+    /// Adds an item. If the selection is full, the item may replace another item.
     fn add(&mut self, rng: &mut Rng, item: &T) {
         self.count += 1;
         if self.items.len() < KEPT_MAX {
@@ -192,7 +192,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Makes a challenge or an answer of a message, or a message of a challenge.
+    /// Turns a message into a challenge or an answer, or turns a challenge into a message.
     fn replace_kind(&mut self, message: &mut Message<S>) {
         let mut bytes = message.bytes.to_vec();
         let at = bytes.len().checked_sub(KIND_FROM_END);

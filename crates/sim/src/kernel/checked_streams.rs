@@ -16,7 +16,7 @@ use ring_trust::StreamKeys;
 
 use super::streams::{Carrier, ConnectionTable, Pipe, Side, Socket, Tcp};
 
-/// The connections of a system whose connections the daemon encrypts.
+/// A node's connections, in a system whose connections the daemon encrypts.
 pub type NodeStreams = Connections<CheckedNetwork, SocketAddr>;
 
 type Table = Rc<RefCell<ConnectionTable<SocketAddr>>>;

@@ -9,7 +9,7 @@ const MILLION: i64 = 1_000_000;
 /// One node's clocks, as functions of the simulated time in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// The start of the current rate, by the simulated time and by the node's clock.
+    /// The time at which the current rate began: the simulated time, and the time of the node's clock.
     since: (u64, u64),
     /// The difference between the monotonic clock's rate and real time, in millionths.
     rate: i32,

@@ -36,7 +36,7 @@ pub struct Network<P, A> {
     pub(crate) parted: bool,
     pub(crate) captures: bool,
     pub(crate) captured: Vec<queue::Message<P, A>>,
-    /// Whether no fault is active. Then all copies of a message arrive together.
+    /// Whether no fault is active. Without faults, all copies of a message arrive together.
     pub(super) clear: bool,
 }
 

@@ -42,8 +42,8 @@ impl<S: System> Simulation<S> {
         self.transmit(message, S::Label::default(), self.now);
     }
 
-    /// Sends a message for the dead process of a node. Its first `len` bytes are the message, and a signature may
-    /// follow.
+    /// Sends a message in the name of a node whose process is dead. Its first `len` bytes are the message, and a
+    /// signature may follow.
     pub fn send_for_dead(&mut self, at: usize, bytes: Vec<u8>, len: usize, to: Peer<S>) {
         let node = &mut self.nodes[at];
         let moment = Moment {
@@ -156,7 +156,8 @@ impl<S: System> Simulation<S> {
     fn send_to_all(&mut self, message: Message<S>, due: u64) {
         let from = message.sender();
         let mut except = Vec::new();
-        // Without faults one event delivers all copies. That keeps rings of thousands of nodes fast.
+        // Without faults, one event delivers all copies. A single event keeps the simulation of thousands of nodes
+        // fast.
         let clear = self.network.clear && !self.nodes.iter().any(|node| node.broadcasts_lost);
         if !clear {
             for to in (0..self.nodes.len()).filter(|&to| Some(to) != from) {

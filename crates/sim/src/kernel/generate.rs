@@ -68,7 +68,7 @@ impl<X: GeneratorOptions> Generator<X> {
         }
     }
 
-    /// Adds episodes at intervals of `pause` on average.
+    /// Adds episodes with an average interval of `pause`.
     pub(crate) fn repeat(&mut self, pause: u64, mut episode: impl FnMut(&mut Self, u64)) {
         let mut at = self.rng.below(pause);
         while at < self.time {
@@ -187,8 +187,8 @@ impl<W: schedule::FaultFields, X: GeneratorOptions<Fault = Fault<W>>> Generator<
         true
     }
 
-    /// Draws the keys of the run from its `seed`, and adds their changes and the attacks. The other faults of a seed do
-    /// not change with them. Returns the keys at the start.
+    /// Draws the keys of the run from its `seed`, and adds their changes and the attacks. The keys do not change the
+    /// other faults of this seed. Returns the keys at the start.
     pub(crate) fn add_keys<K: Kind>(&mut self, seed: u64, kinds: &[K]) -> NodeKeys {
         self.rng = Rng::new(seed, Stream::Keys);
         let mut is_met = |effect| {

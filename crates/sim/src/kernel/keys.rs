@@ -49,8 +49,8 @@ impl NodeKeys {
         Keyring::parse(&lines).ok()
     }
 
-    /// Returns the keys of a round of the documented order: first, the nodes get a key, and then they require it. Each
-    /// later change of the key has three rounds.
+    /// Returns the keys in one round of the documented procedure: first the nodes get a key, and then they require
+    /// signatures. Each later change of the key has three rounds.
     fn of_round(round: u32) -> Self {
         let key = |number: u32| 1 + number;
         let (old, new) = (key(round.saturating_sub(2) / 3), key(round / 3));
@@ -88,9 +88,9 @@ pub(crate) struct KeyPlan {
 }
 
 impl KeyPlan {
-    /// Draws the keys of a run. If there is an attacker, all nodes require signatures from the start. If `changes`, the
-    /// nodes go through the documented rounds, one node after another. Each round begins when all nodes have finished
-    /// the previous round. `time` is in microseconds.
+    /// Draws the keys of a run. If there is an attacker, all nodes require signatures from the start. If `changes` is
+    /// `true`, the nodes go through the documented rounds, one node after another. Each round begins when all nodes
+    /// have finished the previous round. `time` is in microseconds.
     pub(crate) fn draw(
         rng: &mut Rng,
         (nodes, time): (usize, u64),

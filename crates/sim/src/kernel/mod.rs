@@ -1,8 +1,8 @@
 //! The part of the simulator that is independent of protocols: virtual time, random numbers, networks, and processes
 //! that run the daemon's [`Driver`](ring_runtime::driver::Driver).
 //!
-//! A [`system::System`] adds the meaning of messages, its own events, and its checks. All calls are static, for
-//! speed. Start with [`simulation`].
+//! A [`system::System`] adds the meaning of messages, its own events, and its checks. All calls use static dispatch,
+//! for speed. Start with [`simulation`].
 
 mod attacker;
 pub mod checked_streams;

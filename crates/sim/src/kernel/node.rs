@@ -129,7 +129,7 @@ pub struct ArrivedMessage<P> {
     pub bytes: Bytes,
     /// The time of arrival, by the receiver's clock.
     pub at: Instant,
-    /// The signing of the message; `None` if no node signed these bytes.
+    /// The record of the signed message; `None` if no node signed these bytes.
     pub(super) origin: Option<Origin>,
 }
 

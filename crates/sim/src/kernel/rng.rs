@@ -40,7 +40,7 @@ impl Rng {
 
     /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // This takes the high half of the product. Its bias of bound / 2^64 is too small to matter.
+        // The result is the high half of the product. Its bias of bound / 2^64 is too small to matter.
         let wide = u128::from(self.draw()) * u128::from(bound);
         u64::try_from(wide >> 64).unwrap_or(0)
     }

@@ -65,7 +65,7 @@ impl<S: System> Simulation<S> {
         let (least, more) = parts.latency_us;
         let network = Network::new((least * 1_000, more * 1_000));
         let mut sim = Self::assemble(nodes, network, rng, system);
-        // Capturing costs time and random numbers, so only runs with replays capture.
+        // Capturing costs time and random numbers, so only runs with replays capture messages.
         let is_replay =
             |fault: &Fault<W>| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
         let mut actions = parts.actions.iter();

@@ -46,7 +46,7 @@ pub(super) struct ReadMessage {
     pub(super) origin: Option<Origin>,
 }
 
-/// The signing of a message that arrived.
+/// The record of a signed message that has arrived.
 #[derive(Debug)]
 pub(super) struct Origin {
     message: Rc<SignedMessage>,
@@ -74,7 +74,7 @@ pub(super) struct SignedMessages<A> {
     lives: BTreeMap<(usize, u32, usize, A), u32>,
     /// The maximum error of any clock rate of the run, in millionths.
     drift: u64,
-    /// The messages that the current input has read.
+    /// The messages that the node has read during the current input.
     pub(super) read: Vec<ReadMessage>,
 }
 
@@ -120,14 +120,15 @@ impl<A: Copy + Ord> SignedMessages<A> {
         self.in_order.push_back((at, Bytes::clone(bytes)));
     }
 
-    /// Returns the signing of a message that arrives now; `None` if no node has recently signed it.
+    /// Returns the record of the signed message that arrives now; `None` if no node has recently signed it.
     pub(super) fn find(&self, arrived: u64, bytes: &Bytes) -> Option<Origin> {
         let message = Rc::clone(self.messages.get(bytes)?);
         Some(Origin { message, arrived })
     }
 
-    /// Checks that a machine may get a message without its trailer. One of the messages that its node has just read
-    /// must be a message of a node, must be new and must be recent. Returns whether there is such a message.
+    /// Checks that a state machine may get a message, whose trailer the link has removed. One of the messages that the
+    /// node has just read must be the original: it comes from a node, and is new and recent. Returns whether there is
+    /// such an original.
     fn on_delivered(
         &mut self,
         node: (usize, u32),
@@ -143,8 +144,8 @@ impl<A: Copy + Ord> SignedMessages<A> {
         let Some(first) = legal.next() else {
             return false;
         };
-        // The attacker may have sent another signed message with the same text from a wrong address. Then it is unknown
-        // which of them the machine got.
+        // The attacker may have sent another signed message with the same text from a wrong address. In this case it is
+        // unknown which of the two messages the machine got.
         if legal.all(|it| Rc::ptr_eq(&it.message, &first.message)) {
             let message = Rc::clone(&first.message);
             let sender = (node.0, node.1, message.node, from);
@@ -164,7 +165,7 @@ impl<A: Copy + Ord> SignedMessages<A> {
         let Origin { message, arrived } = origin;
         let last_life = self.lives.get(&(node, life, message.node, from));
         !message.receivers.borrow().contains(&node)
-            // The process made its nonce after its start, and the sender then signed the message.
+            // The message contains a nonce that the process made after its start, so it was signed after this start.
             && message.at >= up_since
             && message.at + self.age_max() >= *arrived
             && last_life.is_none_or(|last| message.life >= *last)

@@ -307,8 +307,8 @@ impl<S: System> Simulation<S> {
         due.map_or(NEVER, |due| node.clock.simulated_time_at(due))
     }
 
-    /// Schedules a wake-up for the deadline. An earlier scheduled wake-up makes a second wake-up unnecessary, because
-    /// the earlier wake-up schedules the next wake-up.
+    /// Schedules a wake-up for the deadline. If a wake-up is already scheduled for an earlier time, this wake-up will
+    /// schedule the next one.
     fn schedule_wake(&mut self, at: usize) {
         let due = self.deadline(at).max(self.now);
         let node = &mut self.nodes[at];
@@ -402,7 +402,8 @@ impl<S: System> Simulation<S> {
             TransmitBatch::of(TRANSMIT_BATCH, S::MESSAGE_LEN_MAX),
         );
         let node = &mut self.nodes[at];
-        // Events that were scheduled for an earlier process of the node are dropped by this number.
+        // This number shows that an event was scheduled for an earlier process of the node, and the event is then
+        // dropped.
         node.life += 1;
         node.up_since = self.now;
         node.streams = Some(S::listen(&self.fabric, at, &node.own));

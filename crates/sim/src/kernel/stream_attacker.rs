@@ -160,7 +160,7 @@ impl<S: System> Simulation<S> {
         self.count_effect(FaultEffect::Attack);
         self.push_step(self.now, Step::Answer(pipe, true));
         let (least, most) = self.network.latency;
-        // The question of the node arrives before the answer begins.
+        // The node's bytes arrive before the attacker's answer begins.
         let begins = self.now + 2 * (least + most);
         for (at, &byte) in (begins..).zip(&says) {
             self.push_step(at, Step::Data(pipe, 0, vec![byte]));

@@ -173,8 +173,7 @@ pub trait System: Sized {
         None
     }
 
-    /// Makes the bytes of one side of a connection with which an attacker would break the system, if nodes accepted
-    /// them. `ends` are the nodes that connect and accept.
+    /// `ends` are the connecting node and the accepting node. `ends` are the nodes that connect and accept.
     fn forge_stream(_sim: &mut Simulation<Self>, _ends: [usize; 2], _side: Side) -> Vec<u8> {
         Vec::new()
     }

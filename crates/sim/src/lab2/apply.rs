@@ -278,7 +278,7 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Changes the keys of a node. Without a signature, the longest frames are longer.
+    /// Changes the keys of a node. A node that does not sign can send longer payloads.
     fn change_keys(&mut self, at: usize, keys: &NodeKeys) {
         if self.set_keys(at, keys) {
             self.report_link(at);
@@ -324,8 +324,8 @@ impl<M: Inspect> World<M> {
         node.own.stamps.clear();
         // The guardian offers only a token that is stored.
         node.own.last_frames = None;
-        // Forgets the earlier tenures. Only the state file keeps tokens growing, or the clock floor of a created token
-        // if the clocks are right.
+        // Forgets the earlier tenures. Tokens are certain to grow only because of the state file, or because of the
+        // clock floor of a created token if the clocks are right.
         node.own.last_held = None;
         node.own.down_until = self.now + FORGET_DOWNTIME_MIN;
         // The node forgets its acts under each of its addresses.
@@ -346,8 +346,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Restarts the process with `percent` % of the ring's heartbeat, and perhaps with another `--ring-size`. A dead
-    /// process is started with these options later.
+    /// Restarts the process with `percent` % of the ring's heartbeat, and perhaps with a different `--ring-size`. A
+    /// dead process is started with these options later.
     fn change_constants(&mut self, at: usize, percent: u16, expect: Option<usize>) {
         let ring = &self.system.constants;
         // At most one node may expect too few members, because two such nodes would believe each other.
@@ -379,7 +379,7 @@ impl<M: Inspect> World<M> {
                 ..Constants::for_heartbeat(heartbeat)
             })
         };
-        // Promises of this node may last as long as its WAITER_TIMEOUT, which may be longer than the ring's.
+        // The promises of this node last for its WAITER_TIMEOUT, which may be longer than the ring's.
         self.system.slowest = self.system.slowest.max(constants.waiter_timeout());
         let was_there = self.nodes[at].driver.is_some();
         self.kill(at);
@@ -420,7 +420,7 @@ impl<M: Inspect> World<M> {
         }
         self.nodes[at].own.card = card;
         // A node that expects too few members learns the ring's number from other members. This node sends LEAVING.
-        // Then its number no longer counts, but its promise still counts.
+        // After the LEAVING, the number of this node no longer counts, but its promise still counts.
         let ring = self.system.constants.expect;
         let is_misled = |node: &Node<M>| node.own.constants.expect != ring;
         if self.nodes.iter().any(is_misled) {
@@ -499,7 +499,7 @@ impl<M: Inspect> World<M> {
             if self.nodes[at].own.held_off {
                 self.command(at, Command::Pause(None));
             }
-            // A quorum that the run waits for may never come again.
+            // The job run may wait for a quorum that never comes again.
             self.cancel_job_run(at);
             if self.nodes[at].own.leaving {
                 self.kill(at);

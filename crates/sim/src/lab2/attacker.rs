@@ -27,7 +27,7 @@ impl<M: Inspect> World<M> {
         if let Some(field) = bytes.get_mut(at..at + size_of::<MacAddr>()) {
             field.copy_from_slice(&address);
         }
-        // The source stands in the message too.
+        // The message also contains the source address.
         let author = ETHERNET_HEADER_LEN + 2;
         if at > 0
             && self.rng.chance(500)

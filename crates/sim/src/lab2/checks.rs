@@ -95,7 +95,7 @@ impl Checks {
             }
         };
         let most = reached.map_or(token.progress, |reached| reached.max(token.progress));
-        // Most tenures belong to the same chain as the one before, so this avoids the map.
+        // Most tenures belong to the chain of the tenure before, so most checks need no search in the map.
         self.latest = Some((name, most));
         if reached.is_none_or(|reached| token.progress > reached) {
             return;
@@ -137,7 +137,7 @@ impl Checks {
             self.strongest.saturating_add(CLOCK_STEP_MAX)
         };
         self.strongest = self.strongest.max(token.progress);
-        // An election adds a little whatever the clocks show.
+        // An election adds a little to the progress, independently of all clocks.
         if token.progress > most.saturating_add(ELECTION_STEP_MAX) {
             let what = format!(
                 "{token}, though nothing was stronger than {}",

@@ -47,7 +47,7 @@ pub(super) struct Exemptions {
 impl Exemptions {
     /// Excuses the chains of an address that two nodes share. The protocol knows a station only by its address. So both
     /// nodes accept an offer to this address, and both number their chains with this address. If one of the two nodes
-    /// authored a chain, or held a chain at that time, this chain may exist twice.
+    /// authored a chain, or held it at that time, this chain may exist twice.
     pub(super) fn on_address_shared(&mut self, mac: MacAddr) {
         self.shared_addresses.insert(mac);
     }
@@ -143,9 +143,10 @@ impl Exemptions {
         self.locks_are_void
     }
 
-    /// Whether two programs may hold a named lock at `now`, with these fencing tokens. This is so if there may be two
-    /// quorums, and if tables may be wrong. Tokens of two quorums also show which quorum came later. So the tokens must
-    /// be ordered as their quorums, and an address must belong to one node.
+    /// Whether two programs may hold a named lock at `now`, with these fencing tokens. This is allowed if there may be
+    /// two quorums, or if tables may be wrong. It is also allowed if tokens may fail to show which of two quorums came
+    /// later. Tokens may fail to show this after two nodes have shared an address, or if a created token may be behind
+    /// earlier tokens.
     pub(super) fn may_hold_twice(&self, now: u64, one: &Token, other: &Token) -> bool {
         self.locks_are_void
             || now < self.locks_void_until
@@ -170,8 +171,8 @@ impl Exemptions {
     /// different node. If the chain is or was in two places, its appearance at a different node proves nothing.
     pub(super) fn may_have_two_quorums(&self, now: u64, one: &Token, other: &Token) -> bool {
         let tainted = |token| self.doubled_chains.contains(&chain(token));
-        // A node without its state file may reuse a chain's name. Then members confuse the new chain with the old
-        // chain, and believe that the old chain has moved.
+        // A node without its state file may reuse a chain's name. In this case, members confuse the new chain with the
+        // old chain, and believe that the old chain has moved.
         let renamed = |token: &Token| {
             let last = self.stateless.get(&token.author);
             last.is_some_and(|&last| token.number <= last)

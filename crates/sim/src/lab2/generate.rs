@@ -41,7 +41,8 @@ impl Schedule {
             !matches!(kind, Lock | Survey | Keys | Attack | Guardian)
         };
         for &kind in kinds.iter().filter(is_first) {
-            // Some runs have only half of the kinds, because all kinds together would hide some effects.
+            // Some runs have only half of the kinds of fault, because some effects stay hidden if all kinds occur
+            // together.
             if kinds.len() < 4 || generator.rng.chance(500) {
                 generator.add_episodes(kind);
                 met.push(kind);
@@ -69,14 +70,14 @@ impl Schedule {
             times.make_quick();
         }
         let preferences = draw_preferences(&mut rng, generator.nodes);
-        // A resting owner never gets a request that it does not hear, so a lasting fault excludes preferences.
+        // With preferences, an owner rests until it hears a request; because of a lasting fault, it may never hear one.
         let preferences = if lasting.is_some() {
             Vec::new()
         } else {
             preferences
         };
         if kinds.contains(&FaultKind::Lock) {
-            // The other faults of a seed do not change with the locks.
+            // The locks have a separate sequence, so they do not change the other faults of a seed.
             generator.rng = Rng::new(settings.seed, Stream::Added);
             if kinds.len() < 4 || generator.rng.chance(500) {
                 generator.add_lock_episodes(&met);
@@ -87,7 +88,7 @@ impl Schedule {
         }
         let keys = generator.add_keys(settings, &kinds);
         if kinds.contains(&FaultKind::Guardian) {
-            // The other faults of a seed do not change with the guardians.
+            // The guardians have a separate sequence, so they do not change the other faults of a seed.
             generator.rng = Rng::new(settings.seed, Stream::Guardians);
             if kinds.len() < 4 || generator.rng.chance(500) {
                 generator.add_episodes(FaultKind::Guardian);
@@ -239,7 +240,8 @@ impl Generator {
         self.add(end, ends);
     }
 
-    /// Draws a duration from `low` to `high`. Each doubling is equally likely, so most durations are short.
+    /// Draws a duration from `low` to `high`. Each range from a duration to its double is equally likely, so most
+    /// durations are short.
     fn draw_duration(&mut self, low: u64, high: u64) -> u64 {
         let doublings = (high / low.max(1)).max(1).ilog2();
         let low = low << self.rng.below(u64::from(doublings) + 1);
@@ -570,8 +572,8 @@ impl Generator {
         }
     }
 
-    /// Draws the keys of the run, and adds their changes and the attacks. The other faults of a seed do not change with
-    /// them. Returns the keys at the start.
+    /// Draws the keys of the run, and adds their changes and the attacks. The keys do not change the other faults of
+    /// this seed. Returns the keys at the start.
     fn add_keys(&mut self, settings: &Settings, kinds: &[FaultKind]) -> NodeKeys {
         self.rng = Rng::new(settings.seed, Stream::Keys);
         let mut is_met = |kind| kinds.contains(&kind) && (kinds.len() < 4 || self.rng.chance(500));
@@ -649,7 +651,7 @@ impl Generator {
         let quorum = self.rng.chance(700);
         let (others_of_1000, shared_of_1000) =
             (self.rng.pick(&[50, 300]), self.rng.pick(&[100, 400]));
-        // A program shows an early grant only if it works longer than a lease.
+        // An early grant is visible only if a program works longer than a lease.
         let longest = self.rng.pick(&[20 * MS, 2 * SECOND, 8 * SECOND]);
         let apart = self.rng.pick(&[MS, 20 * MS, SECOND]);
         for node in 0..self.nodes {

@@ -90,8 +90,8 @@ impl Tables {
 
 impl Bounds {
     /// Returns the bounds. The largest table has `members` members, and `live` of these members exist. Each live member
-    /// spends at most [`FAILED_HANDOVERS_MAX`] handovers per rotation on dead members. A part of a table has
-    /// `per_frame` members.
+    /// spends at most [`FAILED_HANDOVERS_MAX`] handovers per rotation on dead members. One frame carries up to
+    /// `per_frame` members of a table.
     fn of(
         constants: &Constants,
         (members, live, per_frame): (u32, u32, u32),
@@ -151,7 +151,7 @@ impl<M: Inspect> World<M> {
             self.check_service(None, 1, None, true);
         }
         if self.system.stats.fault_count(FaultKind::Lock) == 0 {
-            // A run without locks stays the same.
+            // In a run without locks, this check is omitted, so that the run stays the same.
         } else if afflicted.is_none() {
             let round = self.bounds().round + self.bounds().probe;
             self.check_locks(round);
@@ -181,7 +181,7 @@ impl<M: Inspect> World<M> {
             [owner] => preference(sim, owner) == highest,
             _ => false,
         };
-        // Programs that still want the token delay the rest, so the token may leave its place again.
+        // Programs that still want the token may take it away from its resting place again.
         let end = self.now() + bounds.round + 6 * period;
         while !self.over {
             let left = end.saturating_sub(self.now());
@@ -279,8 +279,8 @@ impl<M: Inspect> World<M> {
         };
         limit += delayed;
         if self.system.checks.exemptions.may_names_clash() {
-            // The token is lost once more, within a rotation, when it reaches the node that considers it as the past of
-            // its own chain.
+            // The token is lost one more time within a rotation, when it reaches the node that takes it for an earlier
+            // part of its chain.
             limit += round + delayed + bounds.one_owner;
             // The token does not reach this node before the work under the token is done.
             let works = self.nodes.iter().filter_map(|node| node.own.job);
@@ -313,11 +313,11 @@ impl<M: Inspect> World<M> {
         let limit = if unfit { longer } else { limit };
         match since {
             Some(at) if at <= begin + limit => {
-                // Only the first time counts: the later one is the time until a dead owner was replaced.
+                // Only the first measurement counts: the second one is the time until a dead owner was replaced.
                 let after = self.system.stats.counters.one_owner_after;
                 self.system.stats.counters.one_owner_after = after.or(at.checked_sub(begin));
             }
-            // A run that ended early keeps no bound.
+            // If a run ended early, its bounds are not checked.
             _ if self.over => {}
             _ => {
                 let what = format!("{} within {:?}", self.describe_owners(), limit);
@@ -489,7 +489,8 @@ impl<M: Inspect> World<M> {
     /// Checks invariant 4: kills the owner.
     fn check_replacement(&mut self) {
         let bounds = self.bounds();
-        // During a handover, there is already a successor. Without IDLE_HOLD, about half of the time is a handover.
+        // During a handover, there is already a successor. Without IDLE_HOLD, a handover is under way for about half of
+        // the time.
         let rests = !self.system.constants.idle_hold.is_zero();
         self.run_until(bounds.round, |sim| match sim.system.owners[..] {
             [alone] => sim.nodes[alone].own.may_use || !rests,
@@ -500,7 +501,7 @@ impl<M: Inspect> World<M> {
             return;
         };
         self.begin_phase("the owner dies");
-        // Heartbeats before the owner's death are no cost of the election.
+        // Heartbeats before the owner's death do not count as costs of the election.
         let before = self.system.broadcast.clone();
         self.kill(owner);
         let all_let_go = self.live().all(|at| self.is_unfit(at));

@@ -1,4 +1,4 @@
-//! Checks that programs get their named locks after the faults, and that nothing remains of the locks.
+//! Checks that programs get their named locks after the faults, and that no record of a lock remains.
 
 use std::time::Duration;
 
@@ -16,8 +16,9 @@ const PROGRAMS_MAX: usize = 32;
 const WORK_NANOS: u64 = 2_000_000;
 /// The smallest MTU with which members can compare their tables of locks.
 const COMPARING_MTU: usize = 600;
-/// The lease of a lock, the time until its member is flagged, and the time after a start without agreement, in
-/// WAITER_TIMEOUTs. The last two WAITER_TIMEOUTs are for an owner that waits for claims, and for repeated requests.
+/// In WAITER_TIMEOUTs: the lease of a lock, the time until its member is flagged, and the time after a start in which a
+/// member does not agree. The last two WAITER_TIMEOUTs are for an owner that waits for claims, and for repeated
+/// requests.
 const LEASE_TIMEOUTS: u32 = 4 + 2 + 5 + 2;
 /// The time in which a ring without locks must not send frames about locks, in heartbeats.
 const QUIET_HEARTBEATS: u32 = 8;
@@ -30,8 +31,8 @@ impl<M: Inspect> World<M> {
         let quorum = self.may_have_quorum();
         let exemptions = &self.system.checks.exemptions;
         let has_large_mtu = self.live().all(|at| self.payload_max(at) >= COMPARING_MTU);
-        // A station that asks for the token and never takes it makes owners give the token up again and again. Then no
-        // tenure lasts long enough for the claims of holders.
+        // A station that asks for the token and never takes it makes owners give the token up again and again. In this
+        // case, no tenure lasts long enough for the claims of holders.
         let is_disturbed = self.system.has_unresponsive_station;
         let may_be_wrong = exemptions.may_locks_be_wrong() || exemptions.may_names_clash();
         if may_be_wrong || is_disturbed || !has_large_mtu {

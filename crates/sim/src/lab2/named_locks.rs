@@ -63,7 +63,7 @@ pub(super) struct LockOptions {
     pub(super) work: u64,
     /// Whether the program ignores the loss of its lock until the end of its lease.
     pub(super) stubborn: bool,
-    /// The number of programs of the node that then take the lock, each at once after the one before.
+    /// The number of further programs of the node that take the lock, each directly after the program before.
     pub(super) repeats: u8,
 }
 
@@ -220,7 +220,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Ends the program of a lost lock, unless the program is stubborn. The lease of a stubborn program gets no longer.
+    /// Ends the program of a lost lock, unless the program is stubborn. The lease of a stubborn program is not
+    /// extended.
     fn lose_lock(&mut self, at: usize, session: u64) {
         let programs = &mut self.system.named_locks.programs;
         let program = programs.iter_mut().find(|it| it.session == session);
@@ -241,7 +242,7 @@ impl<M: Inspect> World<M> {
         let until = driver.and_then(|driver| driver.machine().lock_lease_end(session));
         let programs = &mut self.system.named_locks.programs;
         let program = programs.iter_mut().find(|it| it.session == session);
-        // A lock that was lost within the same input is no lock.
+        // A lock that is lost within the same input does not count.
         let (Some(program), Some(until)) = (program, until) else {
             return;
         };
@@ -298,7 +299,7 @@ impl<M: Inspect> World<M> {
         let is_whole = self.is_whole_for_locks();
         let nodes = &self.nodes;
         let programs = &mut self.system.named_locks.programs;
-        // Programs whose claims have ended matter no longer.
+        // Programs whose claims have ended no longer matter.
         programs.retain(|it| {
             let node = &nodes[it.node];
             let is_over = |until| until <= node.clock.monotonic(now);
@@ -378,7 +379,7 @@ impl<M: Inspect> World<M> {
         kinds.all(|kind| HARMLESS_KINDS.contains(kind) || self.system.stats.fault_count(*kind) == 0)
     }
 
-    /// Lets no program follow the present programs.
+    /// Prevents further programs after the present programs.
     pub(super) fn stop_repeats(&mut self) {
         for program in &mut self.system.named_locks.programs {
             program.lock.repeats = 0;

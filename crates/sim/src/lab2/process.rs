@@ -86,7 +86,7 @@ impl<M: Inspect> World<M> {
         let machine = M::start(Constants::clone(&node.own.constants), node.own.durable);
         let machine = machine.with_preference(node.own.preference);
         let mut stamps = node.own.stamps.clone();
-        // The state file keeps the stamps by their places, not by the time of their writes.
+        // The state file orders the stamps by their places, not by the time of their writes.
         stamps.sort_unstable_by_key(|stored| stored.place);
         self.start_process(at, machine.with_stamps(stamps));
         self.report_link(at);

@@ -7,7 +7,8 @@ use ring_proto::lab2::Event;
 use super::outcome::Violation;
 use super::schedule::Fault;
 
-/// Sees the events of a simulation, and cannot change it. Times are from the start of the run.
+/// An observer that sees the events of a simulation, and cannot change the simulation. Times are from the start of the
+/// run.
 pub trait Recorder {
     /// Records a frame; `from` is `None` if the frame does not come from a node.
     fn on_sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]);

@@ -264,7 +264,7 @@ declare_faults! {
             /// Whether the program ignores the loss of its lock until the end of its lease.
             #[serde(default, skip_serializing_if = "std::ops::Not::not")]
             stubborn: bool,
-            /// The number of programs of the node that then take the lock, each at once after the one before.
+            /// The number of further programs of the node that take the lock, each directly after the program before.
             #[serde(default, skip_serializing_if = "is_zero")]
             repeats: u8,
         },

@@ -24,7 +24,7 @@ impl<M: Inspect> World<M> {
             let to = self.draw_destination();
             let mut bytes = self.draw_wrong_frame(to);
             self.damage(&mut bytes);
-            // Damage may have changed the destination.
+            // The damage may have changed the destination.
             let to = match bytes.first_chunk() {
                 Some(&destination) => MacAddr(destination),
                 None => continue,

@@ -8,7 +8,8 @@ use super::Inspect;
 use super::outcome::Rule;
 use super::system::World;
 
-/// The longest delay of the end of a survey: of a loop iteration, and of a frame that the process reads first.
+/// The maximum delay of the end of a survey, because of a loop iteration and because of a frame that the process reads
+/// first.
 const DELAY_MAX: Duration = Duration::from_secs(1);
 
 impl<M: Inspect> World<M> {

@@ -34,7 +34,7 @@ use crate::kernel::{node, simulation};
 /// The maximum number of writes of a state file that are not on the disk.
 const UNSYNCED_WRITES_MAX: u32 = 8;
 
-/// The longest lease of a named lock, in WAITER_TIMEOUTs, with the time until a member without renewals is flagged.
+/// In WAITER_TIMEOUTs: the longest lease of a named lock, plus the time until a member without renewals is flagged.
 const LEASE_PERIODS: u32 = 6;
 
 /// A simulation of several Lab2 nodes on a segment.

@@ -12,7 +12,7 @@ use super::outcome::Violation;
 use super::recorder::Recorder;
 use super::schedule::Fault;
 
-/// The last lines of a run up to its first violation. Clones share them.
+/// The last lines of a run up to its first violation. Clones share these lines.
 #[derive(Debug, Clone)]
 pub struct Trace {
     most: usize,

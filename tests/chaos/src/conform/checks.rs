@@ -27,7 +27,8 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Whether at least nine of ten occasions were used. A busy machine delays frames.
+    /// Whether at least nine of ten occasions were used. Not every occasion must be used, because a busy machine delays
+    /// frames.
     pub(super) fn is_good(self) -> bool {
         10 * self.used >= 9 * self.all
     }
@@ -152,7 +153,7 @@ fn held(seen: &Seen) -> Option<Token> {
     }
 }
 
-/// Returns the frames with which a voter would own the token, or stand for election.
+/// Returns the frames that a voter must not send: frames of an owner or of a candidate.
 pub(super) fn ambitions(frames: &[Seen], port: usize) -> Vec<String> {
     let own = frames.iter().filter(|seen| seen.port == port);
     own.filter_map(|seen| match seen.message {

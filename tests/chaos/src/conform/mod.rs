@@ -1,4 +1,4 @@
-//! Judges any program that claims to be a member: black-box, by its frames and by the status of its neighbors.
+//! Judges any program that claims to be a member, as a black box: by its frames and by the status of its neighbors.
 //!
 //! [`judge`] runs two `ringd`s and the judged program on a switch. Programs take locks with a quorum, while the switch
 //! and the processes fail. The report has one line for each check. `docs/reference/lab2/conformance.md` describes the

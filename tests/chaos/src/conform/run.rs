@@ -37,11 +37,11 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
 const QUIET_TIME: Duration = Duration::from_secs(3);
 /// Time for which a program waits for a lock that must become free, in seconds.
 const LOCK_WAIT: &str = "10";
-/// Minimum number of locks that a run needs to prove their exclusion.
+/// Minimum number of pieces of work that a run needs to prove that locks exclude each other.
 const WORKS_MIN: usize = 20;
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Checks: name, and page and id of the rule.
+/// The checks, each with its name, and with the page and the id of its rule.
 const FRAMES: (&str, &str) = ("frames", "frames.md");
 const JOINS: (&str, &str) = ("joins", "promises.md Q5");
 const PROFILE: (&str, &str) = ("profile", "membership.md F1");
@@ -434,8 +434,8 @@ impl<'a> Judgment<'a> {
     }
 }
 
-/// Returns payloads that every receiver must refuse. An author of six bytes of 9 stays; the source of the frame
-/// replaces every other author.
+/// Returns payloads that every receiver must refuse. An author that consists of six bytes of value 9 stays, but the
+/// source of the frame replaces every other author.
 fn garbage() -> Vec<Vec<u8>> {
     let with = |kind: u8, reserved: u8, body: &[u8]| {
         [&[kind, reserved, 0, 0, 0, 0, 0, 0][..], body].concat()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring_segment::{Confirmation, MacAddr, Message, Seen, Token};
 
-/// Delay between two clocks that the checks permit.
+/// Difference between two clocks that the checks tolerate.
 const TOLERANCE: Duration = Duration::from_millis(3);
 
 /// The vote of a member: the tenure that it confirms, and the time until which it must not confirm a different tenure.
@@ -147,7 +147,8 @@ pub(super) fn check(
         if let Some(vote) = vote.filter(|vote| !vote.permits(seen.at, token, holder)) {
             findings.second.push(text(seen, &vote));
         }
-        // The member counts from the moment at which it read the heartbeat. Only the time of sending is known here.
+        // The member measures the duration from the moment at which it read the heartbeat. Only the time of sending is
+        // known here.
         let mut until = sent + confirmed.lasts;
         let mut until_max = seen.at + confirmed.lasts;
         if let Some(vote) = vote.filter(|vote| vote.holder == holder) {

@@ -1,4 +1,5 @@
-//! Work under locks with a quorum. Each work locks the same file, so the kernel detects two works at the same time.
+//! Work under locks with a quorum. Each piece of work locks the same file, so the kernel notices if two pieces of work
+//! overlap.
 
 use std::env;
 use std::fs::{self, File};
@@ -37,7 +38,7 @@ pub(super) fn work_if_asked() -> Option<ExitCode> {
     })
 }
 
-/// Works for a while. Records each work, and each work that began during another work.
+/// Works for a while. Records each piece of work, and each piece of work that began during another one.
 fn work(folder: &Path, name: &str, lasts: Duration) -> Result<ExitCode> {
     let file = File::options().write(true).open(folder.join("busy"))?;
     let Ok(_lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
@@ -56,11 +57,11 @@ fn note(folder: &Path, file: &str, name: &str) -> Result<()> {
     Ok(file.write_all(format!("{name} {at}\n").as_bytes())?)
 }
 
-/// The works of a run.
+/// The pieces of work of a run.
 pub(super) struct Works {
-    /// The number of works by name.
+    /// The number of pieces of work for each name.
     pub counts: Vec<(String, usize)>,
-    /// The works that began during another work.
+    /// The pieces of work that began during another one.
     pub overlaps: Vec<String>,
 }
 
@@ -133,7 +134,8 @@ impl Contenders {
         let mut rng = Rng::with_seed(seed);
         let contend = move || {
             while !over.load(Ordering::Relaxed) {
-                // Half of the works end soon, so that the token moves. The others are still running when a fault comes.
+                // Half of the pieces of work end soon, so that the token moves. The other pieces of work are still
+                // running when a fault comes.
                 let longest = if rng.bool() { 20 } else { WORK_MAX_MS };
                 let lasts = rng.u64(1..=longest);
                 let task = format!("{lasts} {name} {}", folder.display());
@@ -153,7 +155,7 @@ impl Contenders {
         Ok(())
     }
 
-    /// Ends all programs, and returns their works.
+    /// Ends all programs, and returns their pieces of work.
     pub(super) fn finish(mut self) -> Result<Works> {
         self.end();
         let works = fs::read_to_string(self.folder.join("works"))?;
@@ -194,7 +196,7 @@ fn wait(mut child: Child, over: &AtomicBool) -> bool {
             Ok(Some(status)) => return status.success(),
             Ok(None) if !over.load(Ordering::Relaxed) => thread::sleep(POLL_INTERVAL),
             _ => {
-                // Then the keeper of `ringctl` ends the work.
+                // After the kill, the keeper of `ringctl` ends the work.
                 let _ = child.kill();
                 let _ = child.wait();
                 return false;

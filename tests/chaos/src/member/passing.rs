@@ -60,7 +60,8 @@ impl Member {
         }
     }
 
-    /// Another member holds `token`. Returns whether this claim completes the current handover.
+    /// Handles the claim of another member that it holds `token`. Returns whether this claim completes the current
+    /// handover.
     pub(super) fn completes_handover(&mut self, now: Duration, token: Token) -> bool {
         let MemberState::Owner(tenure) = &self.role else {
             return false;

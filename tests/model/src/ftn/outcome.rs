@@ -13,7 +13,7 @@ use super::setup::Setup;
 /// The maximum number of datagrams with which a process answers one input, in such a small group.
 const ANSWERS_MAX: usize = 16;
 
-/// The outcome of one input of a process. The rest of the group has no influence on it.
+/// The outcome of one input of a process. The other processes have no influence on this outcome.
 pub struct Outcome {
     pub node: Arc<Node>,
     /// The sent datagrams, in order.

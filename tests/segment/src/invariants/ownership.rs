@@ -53,8 +53,7 @@ pub struct Rival {
 }
 
 /// Checks that there are claims since `from`, and that all these claims belong to one moving token. The token's
-/// progress must grow. The token consists of one chain. If a holder replaced its chain, the token consists of several
-/// chains.
+/// progress must grow. The token consists of one chain, or of several chains if a holder replaced its chain.
 pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
     if let Some(rival) = first_rival(frames, from, HANDLING_TIME) {
         bail!(rival.text);

@@ -25,7 +25,7 @@ pub use test::Test;
 pub use turns::Turn;
 use worker::Report;
 
-/// Sandboxes per processor. Tests on a network mostly wait.
+/// Number of sandboxes per processor. The number is large because tests on a network mostly wait.
 const SANDBOXES_PER_CPU: usize = 6;
 
 thread_local! {

@@ -16,7 +16,7 @@ const MEETINGS: usize = 8;
 
 #[derive(Debug, Clone)]
 pub(super) enum Fault {
-    /// Sides of the segment.
+    /// Splits the segment; the list contains the side of each node.
     Split([usize; RING]),
     KillProgram,
     StopProgram,
@@ -62,7 +62,7 @@ impl Fault {
 
 impl Judgment<'_> {
     /// Isolates all members, so that each `ringd` elects itself. Then connects the program with each of these two
-    /// owners in turn. Their heartbeats ask for confirmations that exclude each other.
+    /// owners in turn. The heartbeats of the two owners ask for confirmations that exclude each other.
     pub(super) fn meet_owners(&mut self) {
         let from = now();
         self.split([0, 1, 2]);
