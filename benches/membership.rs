@@ -84,7 +84,7 @@ fn hash(c: &mut Criterion) {
     for size in SIZES {
         let mut node = node(size);
         let ping = |ip: u8, node: &Node| {
-            // The digest is the node's own, so the node sends no answer.
+            // The digest is the digest of the node's table, so the node sends no answer.
             let digest = node.machine.digest();
             let ip = [ip; 16];
             encode(

@@ -66,7 +66,7 @@ impl Daemon {
         Ok(Self { process, folder })
     }
 
-    /// Kills the daemon and its guardian, like the end of their machine.
+    /// Kills the daemon and its guardian, as if their machine failed.
     #[allow(dead_code, reason = "not every benchmark kills daemons")]
     pub(crate) fn kill(&mut self) -> Result<()> {
         ring_segment::kill_guardian(self.process.id())?;

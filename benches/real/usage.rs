@@ -1,4 +1,4 @@
-//! Reads from `/proc` what a daemon uses.
+//! Reads a daemon's use of memory and CPU time from `/proc`.
 
 use std::fs;
 use std::time::Duration;

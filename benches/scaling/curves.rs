@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::chart::{self, Curve};
 use super::cost::{Action, Cost, Costs, frames, seconds};
 
-/// File, label of the ordinate, actions, and the plotted value.
+/// File, label of the vertical axis, actions, and the plotted value.
 type Chart<'a> = (&'a str, &'a str, &'a [Action], fn(&Cost) -> f64);
 
 #[allow(clippy::cast_precision_loss, reason = "rings of less than 2^52 nodes")]

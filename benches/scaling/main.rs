@@ -66,8 +66,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Checks that the kept figures of the smallest ring are those of this build, and that the page has the kept figures.
-/// `cargo test` calls this check. It writes no files.
+/// Checks that the kept figures of the smallest ring are the figures of this build, and that the page shows the kept
+/// figures. `cargo test` calls this check. It writes no files.
 fn check(file: &Path, page: &Path) -> Result<()> {
     let kept = Costs::read(file)?;
     let smallest = kept.0.iter().filter(|cost| cost.nodes == 3);

@@ -9,7 +9,7 @@ pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
     fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
 }
 
-/// Returns the text of a page with other tables of a benchmark.
+/// Returns the text of a page in which the tables of a benchmark are replaced.
 pub(crate) fn with_tables(tables: &str, bench: &str, page: &Path) -> Result<String> {
     let text =
         fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;

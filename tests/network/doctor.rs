@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const HEARTBEAT: Duration = Duration::from_millis(200);
 
 pub(crate) fn tests() -> Vec<Test> {
-    // A stalled daemon is a finding.
+    // The command would report a stalled daemon as a finding.
     let healthy = tests![
         a_healthy_ring_has_a_complete_matrix_and_no_finding,
         a_rule_that_drops_all_frames_of_a_lonely_member_is_named,

@@ -41,7 +41,7 @@ fn history_command(daemon: &Daemon, arguments: &[&str]) -> Command {
     command
 }
 
-/// Returns the holds of a daemon's files.
+/// Returns the holds that a daemon's files contain.
 fn history(daemon: &Daemon, arguments: &[&str]) -> Result<Vec<Value>> {
     let output = history_command(daemon, &[&["--json"], arguments].concat()).output()?;
     ensure!(output.status.success(), "{output:?}");
@@ -89,7 +89,7 @@ fn the_history_has_the_end_of_each_hold_also_after_a_crash_of_the_daemon() -> Re
     ring.daemons[0].kill()?;
     crashed.expect_code(75)?;
     let first = &mut ring.daemons[0];
-    // The crash tears the last line.
+    // The crash leaves an incomplete last line.
     let file = first.state_dir().join("eth0.history");
     let mut file = OpenOptions::new().append(true).open(file)?;
     file.write_all(br#"{"time_ms":17960"#)?;

@@ -67,7 +67,7 @@ fn one_table_shows_all_members_with_their_troubles_and_holders() -> Result<()> {
     ensure!(owner.contains("OWNER"), "{owner}");
     ensure!(owner.contains("healthy sh for "), "{owner}");
 
-    // A frozen daemon is a row without a report, before and after the others notice its silence.
+    // The table has a row without a report for a frozen daemon, before and after the other daemons notice its silence.
     second.signal(Signal::SIGSTOP)?;
     let (lines, _) = table(first)?;
     ensure!(lines.len() == 4, "{lines:?}");

@@ -51,7 +51,8 @@ pub(super) fn measure_ring(
     let mut clients = connect(daemons, subject, grade)?;
     let mut movers = connect(daemons, Subject::Token, Grade::Alone)?;
     let count = movers.len();
-    // The mover's daemon hands the released token to its successor. With three nodes, the measured node gets it last.
+    // The mover's daemon hands the released token to its successor. With three nodes, the measured node gets the token
+    // last.
     let mut move_token = |at, rest| {
         let mover: &mut Client = &mut movers[(at + 1) % count];
         mover.lock()?;

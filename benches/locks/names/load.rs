@@ -57,7 +57,7 @@ pub(super) fn take_random(daemons: &[Daemon], grade: Grade, time: Duration) -> R
     observe(daemons, || throughput::take_random(clients, time))
 }
 
-/// Makes a program for each name hold its lock. One after the other releases the lock, and takes it again.
+/// Makes a program for each name hold its lock. One program after another releases its lock, and takes it again.
 pub(super) fn take_held(daemons: &[Daemon], grade: Grade, time: Duration) -> Result<Load> {
     let mut clients = Vec::new();
     for (daemon, node) in daemons.iter().zip(0..) {

@@ -241,7 +241,7 @@ fn print(columns: &[&Column]) {
 /// Function that chooses some loads of a column.
 type LoadsOf = fn(&Column) -> &[Load];
 
-/// Function that returns the text of a figure. It takes the median of the loads.
+/// Function that returns the text of a figure. The figure is the median of the loads.
 type Figure = fn(&[Load]) -> String;
 
 /// Figures of many programs.
@@ -262,7 +262,8 @@ const FIGURES: [(&str, Figure); 6] = [
     ("frames per take", |loads| work(loads, |it| it.frames)),
 ];
 
-/// Returns the ratio of the named lock and the token for each grade. `compared` is the situation of the token.
+/// Returns for each grade the ratio between the times of the named lock and of the token. `compared` is the situation
+/// of the token.
 fn ratios(columns: &[&Column], situation: usize, compared: usize) -> String {
     let mut ratios = Vec::new();
     for (pair, grade) in columns.chunks_exact(2).zip(GRADES) {

@@ -65,7 +65,7 @@ pub(super) fn take_again<L: Lock>(groups: Vec<&mut [L]>, time: Duration) -> Resu
     })
 }
 
-/// Runs one thread per part of the work, and tells the threads after `time` to end.
+/// Runs one thread per part of the work, and ends the threads after `time`.
 fn run_threads<T: Send>(
     parts: Vec<T>,
     time: Duration,

@@ -178,7 +178,7 @@ impl<'a> Fair<'a> {
         self.ring.breach.take().map_or(Ok(()), Err)
     }
 
-    /// Returns the time of the next timeout since the beginning, and its node.
+    /// Returns the next timeout: its time since the beginning, and its node.
     fn next_due(&self) -> Option<(Duration, usize)> {
         let nodes = self.ring.nodes.iter().enumerate();
         nodes

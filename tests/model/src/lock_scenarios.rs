@@ -158,8 +158,8 @@ fn with_handovers(mut scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// Returns a scenario in which the token stays with one owner. `held` takes happen before the exploration begins. The
-/// times are `active` and `lasts` of the plan, in milliseconds.
+/// Returns a scenario in which the token stays with one owner. The first `held` takes happen before the exploration
+/// begins. The times are `active` and `lasts` of the plan, in milliseconds.
 fn with_locks(
     name: &'static str,
     takes: &'static [LockTake],

@@ -46,13 +46,14 @@ impl File {
 }
 
 fn ringd(node: &Node, file: &Path) -> Ringd {
-    // With a terminal, a hang-up means that the terminal was closed.
+    // The daemon has no terminal, because a daemon with a terminal takes a hang-up as a sign that the terminal was
+    // closed.
     node.ringd(binaries())
         .option("--config", file)
         .through(["setsid"])
 }
 
-/// Waits for the status in which this is true. The file of the daemon sets the ring size, so the status has one.
+/// Waits for a status that `is_wanted` accepts. The status contains a ring size, because the daemon's file sets it.
 fn status(daemon: &Daemon, is_wanted: impl Fn(&Value) -> bool) -> Result<Value> {
     daemon.wait_for_status(WAIT_LIMIT, is_wanted)
 }
@@ -293,7 +294,8 @@ fn a_reload_announces_the_new_host_name() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let set_name = "echo first >/proc/sys/kernel/hostname && exec \"$@\"";
     let renamed = segment.node(0).ringd(binaries());
-    // With a terminal, a hang-up means that the terminal was closed.
+    // The daemon has no terminal, because a daemon with a terminal takes a hang-up as a sign that the terminal was
+    // closed.
     let renamed = renamed
         .through(["setsid", "unshare", "--uts", "sh", "-c", set_name, "sh"])
         .spawn()?;

@@ -180,7 +180,7 @@ fn a_second_daemon_is_refused_although_it_sees_other_files() -> Result<()> {
         .spawn()?;
     check_exit(&mut second, 6, &["eth0", "another ringd"])?;
     ensure!(first.poll_running()?, "the first daemon was disturbed");
-    // While the link is down, neither daemon can receive. When it is up, both could.
+    // While the link is down, neither daemon can receive. When the link is up, both daemons could receive.
     segment.node(0).ns().ip("link set eth0 down\n")?;
     first.wait_for_status(WAIT_LIMIT, |status| status["link"] != "up")?;
     second.start()?;

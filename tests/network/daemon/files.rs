@@ -43,7 +43,7 @@ fn a_daemon_survives_a_broken_state_file() -> Result<()> {
     let mut daemon = ringd_with_short_times(segment.node(0)).spawn()?;
     daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     daemon.kill()?;
-    // With this file, the daemon would lose nothing.
+    // If this file stayed, the daemon would not lose its state.
     fs::remove_file(daemon.control().with_extension("recent"))?;
     for (name, magic) in [("eth0.state", "RINGST01"), ("eth0.jobs", "RINGJB01")] {
         let path = daemon.state_dir().join(name);

@@ -85,7 +85,7 @@ fn a_daemon_keeps_only_its_newest_recordings() -> Result<()> {
     let daemon = &ring.daemons[0];
     let mut written = Vec::new();
     for _ in 0..FILES_MAX + 2 {
-        // A recording needs an input since the last recording.
+        // A daemon writes a new recording only if an input has come after the last recording.
         let run = ringctl(daemon, &["run", "--", "true"]).output()?;
         ensure!(run.status.success(), "{run:?}");
         written.push(dump(daemon, &[])?);
@@ -113,7 +113,7 @@ fn a_lost_lock_leaves_a_recording_that_repeats() -> Result<()> {
     check_only_recording(daemon, "a program lost its lock")
 }
 
-/// Checks that the daemon has written one recording, and that it repeats.
+/// Checks that the daemon has written one recording, and that a repetition of the recording has the same outputs.
 fn check_only_recording(daemon: &Daemon, reason: &str) -> Result<()> {
     let recordings = recordings(daemon)?;
     let [recording] = &recordings[..] else {

@@ -80,7 +80,7 @@ fn two_rings_share_an_interface() -> Result<()> {
         let state = format!("/var/lib/ringd/{ring}.state");
         ensure!(Path::new(&state).exists(), "there is no {state}");
     }
-    // Takes a lock of one ring, and inside it a lock of the other ring.
+    // Takes a lock of one ring, and under this lock a lock of the other ring.
     let [first, second] = NAMES;
     let inner = [binaries().ringctl, "-i", second, "run", "--", "true"];
     let both = ringctl(node, &[&["-i", first, "run", "--"][..], &inner].concat())?;

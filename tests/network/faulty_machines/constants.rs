@@ -98,7 +98,7 @@ fn a_member_that_expects_another_number_of_members_is_named() -> Result<()> {
     let event = watchers[0].expect_event("member_differs")?;
     let words = event["reason"].as_str().unwrap_or_default();
     ensure!(words.contains("expects 3 members"), "{event}");
-    // Two members are a quorum of three and of two. One member is no quorum.
+    // Two members are a quorum of three members, and also of two members. One member is no quorum.
     check_ringctl(
         &one,
         &["run", "-w", WAIT, "--require", "quorum", "--", "true"],
@@ -115,7 +115,7 @@ fn two_of_five_expected_members_are_no_quorum_for_a_member_that_expects_three_or
     let segment = Segment::bridge(3)?;
     let at = |place: usize| {
         let ringd = segment.node(place).ringd(binaries());
-        // Without this flag, a daemon logs only the first member with another number.
+        // Without this flag, a daemon logs only the first member with a different number.
         ringd.option("--heartbeat", HEARTBEAT).flag("--verbose")
     };
     let three = at(0).option("--ring-size", "3").spawn()?;

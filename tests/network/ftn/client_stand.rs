@@ -278,7 +278,7 @@ pub(super) fn signal(pid: Pid, signal: Signal) -> Result<()> {
 pub(super) fn wait_until_gone(pid: Pid) -> Result<()> {
     let give_up = Instant::now() + WAIT_LIMIT;
     while kill(pid, None).is_ok() {
-        // If its parent does not wait for it, a process becomes a zombie.
+        // An ended process stays a zombie until its parent waits for it.
         let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         if status.contains(") Z ") {
             break;

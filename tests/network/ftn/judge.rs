@@ -59,7 +59,7 @@ struct Judge {
     granted: usize,
 }
 
-/// Checks a record. Returns the number of exclusive grants.
+/// Checks the recorded frames. Returns the number of exclusive grants.
 pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
     let port = service.servers.first().context("no servers")?.port();
     let mut judge = Judge::default();

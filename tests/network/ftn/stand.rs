@@ -66,7 +66,8 @@ impl ServerStand {
         Ok(())
     }
 
-    /// Starts a server with a configuration file. With a terminal, a hang-up would mean that the terminal was closed.
+    /// Starts a server with a configuration file. The server has no terminal, because a daemon with a terminal takes a
+    /// hang-up as a sign that the terminal was closed.
     pub(super) fn start_with_config(&mut self, index: usize, config: &Path) -> Result<()> {
         let server = self.server_options(index)?.option("--config", config);
         self.servers.push(server.through(["setsid"]).spawn()?);

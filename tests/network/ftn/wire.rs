@@ -130,7 +130,7 @@ impl UnreadBytes<'_> {
     fn long(&mut self) -> Result<i64> {
         let first = self.bytes(1)?[0];
         if first & 0x80 == 0 {
-            // The first byte has seven bits with a sign.
+            // The first byte contains a signed number of seven bits.
             return Ok(i64::from((first << 1).cast_signed() >> 1));
         }
         let form = first >> 4 & 7;

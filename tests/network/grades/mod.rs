@@ -1,4 +1,4 @@
-//! Grades and pauses of real daemons, from the view of users of `ringctl`.
+//! Grades and pauses of real daemons, from the point of view of users of `ringctl`.
 
 mod display;
 mod holder;

@@ -34,7 +34,7 @@ fn the_idle_token_comes_back_to_the_preferred_machine_and_work_is_not_interrupte
     let mut ring = Ring::start_with(bridge(3)?, 3, timing, binaries(), prefer_second)?;
     ring.wait_until_formed()?;
     check_rests(&ring, 1)?;
-    // Work on another machine goes first.
+    // Work on another machine gets the token despite the preference.
     output_of(&ring.daemons[0], &["-w", WAIT], "true")?;
     check_rests(&ring, 1)?;
     ring.daemons[1].kill()?;

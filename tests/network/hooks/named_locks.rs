@@ -44,7 +44,7 @@ fn hooks_run_when_a_program_of_their_machine_gets_releases_or_loses_a_named_lock
     watcher.expect("snapshot")?;
 
     let first = run_under(&daemon, &["--name", "backup"], PRINT_TOKEN, 0)?;
-    // These locks are not named, not of this machine, or not granted.
+    // These locks trigger no hook: they have no name, belong to another machine, or are not granted.
     run_under(&daemon, &[], "true", 0)?;
     run_under(&other, &["--name", "elsewhere"], "true", 0)?;
     let mut holder = Client::connect(&other.control())?;

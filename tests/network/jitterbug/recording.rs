@@ -20,7 +20,7 @@ fn messages_of_a_ring_are_dissected_as_the_codec_decodes_them() -> Result<()> {
     stand.node(leader).kill()?;
     stand.node(leader).start()?;
     stand.wait_for_ring(&[0, 1, 2])?;
-    // The first handover to a node contains the list. Only later handovers do not.
+    // The first handover to a node contains the list. Later handovers do not contain the list.
     limit::wait_until("a list is the same", || {
         let streams = stand.record().streams();
         streams

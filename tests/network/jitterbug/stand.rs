@@ -123,7 +123,8 @@ impl NodeStand {
         Ok(())
     }
 
-    /// Starts a daemon on node `index`, like [`add`](Self::add). A hang-up does not mean that its terminal was closed.
+    /// Starts a daemon on node `index`, like [`add`](Self::add). The daemon does not take a hang-up as a sign that its
+    /// terminal was closed.
     pub(super) fn add_detached(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
         let node = self.daemon(index, options)?.through(["setsid"]);
         self.nodes.push(node.spawn()?);

@@ -1,4 +1,5 @@
-//! Rings whose nodes have keys: nodes get their keys without a gap, and an attacker without a key changes nothing.
+//! Rings whose nodes have keys: nodes get keys while the ring works, and an attacker without a key cannot change
+//! anything.
 
 use std::net::{SocketAddr, SocketAddrV4};
 
@@ -280,7 +281,7 @@ fn check_an_attacker_without_a_key_changes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// The attack is the same as above. So the test above can fail.
+/// The attack is the same as in the test above. This test shows that the test above can fail.
 fn an_attacker_takes_over_a_ring_without_keys() -> Result<()> {
     let attacked = Attacked::new(false)?;
     let before = essence(&attacked.stand)?;

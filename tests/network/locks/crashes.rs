@@ -73,7 +73,8 @@ fn the_token_is_released_at_once_when_the_command_dies() -> Result<()> {
     run.expect_code(128 + Signal::SIGKILL as i32)
 }
 
-/// Checks that work ends when `ringctl` is killed and its keeper is killed or stopped. Before this, calls `check`.
+/// Checks that work ends when `ringctl` is killed and its keeper is killed or stopped. Calls `check` before it kills
+/// them.
 fn check_work_ends_without_both(
     line: &str,
     check: impl Fn(&mut Running) -> Result<()>,

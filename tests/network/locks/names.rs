@@ -89,7 +89,7 @@ fn host_names_of_the_machines_are_shown_with_each_address() -> Result<()> {
     ensure!(locks.contains(&named), "{locks}");
     running.close_input();
 
-    // A host name chooses a member, in any spelling. The token does not move before, because the program holds it.
+    // A host name chooses a member, in any spelling. The token does not move earlier, because a program holds it.
     let yielded = second.ringctl(&["yield", "DB1"])?;
     ensure!(yielded.status.success(), "{yielded:?}");
     holder.expect("lost")?;

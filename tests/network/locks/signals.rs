@@ -86,7 +86,7 @@ fn a_signal_ends_the_wait_for_the_token_and_the_command_never_starts() -> Result
     let mut holder = connect(scene.first())?;
     holder.lock("holder")?;
     holder.expect("granted")?;
-    // One client waits on the holder's node, the other on the other node.
+    // One client waits on the holder's node, and a second client waits on the other node.
     for daemon in &scene.ring.daemons {
         for signal in FATAL {
             let command = ["run", "--label", "waits", "--", "touch", path(&began)?];

@@ -61,7 +61,7 @@ fn a_held_lock_survives_the_end_of_the_token_owner() -> Result<()> {
         let marks = Marks::new()?;
         let holder = (ring.owner()? + 1) % 3;
         let holding = marks.hold(&ring.daemons[holder], "lock", options)?;
-        // The token may have moved since.
+        // The token may have moved in the meantime.
         let owner = match ring.owner()? {
             owner if owner == holder => (holder + 1) % 3,
             owner => owner,

@@ -24,7 +24,7 @@ use crate::locks::program::Running;
 use crate::locks::{ringctl, timing};
 
 const QUORUM: &[&str] = &["-r", "quorum"];
-/// Exit code of commands that got a lock, and of a `ringctl` that waited too long.
+/// Exit code of commands that got a lock.
 const DONE_CODE: i32 = 7;
 const LATE_CODE: i32 = 9;
 

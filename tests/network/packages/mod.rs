@@ -18,7 +18,7 @@ use build::Packages;
 const UNIT: &str = "ringd@eth0";
 /// Default heartbeat of the unit.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Options of the machine. They are those of the other members: a busy processor must not end a lock.
+/// Options of the machine. The other members have the same options, so that a busy processor does not end a lock.
 const OPTIONS: &str = r#"ring-size = 3\ntake-timeout = "200ms"\nwaiter-intervals = 12"#;
 /// Commands that make /usr writable, and that remove the programs that are not from a package.
 const WRITABLE_USR: &str = "

@@ -68,7 +68,7 @@ fn install(machine: &Container, at: usize) -> Result<()> {
     Ok(())
 }
 
-/// Returns the begin and the end of each run of the job. Ignores a run that printed no time.
+/// Returns the start and the end of each run of the job. Ignores a run that printed no time.
 fn runs(machine: &Container) -> Result<Vec<(f64, f64)>> {
     let text = machine.sh("docker logs reports 2>/dev/null")?;
     let run = |lines: &str| {

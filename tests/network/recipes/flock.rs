@@ -9,7 +9,7 @@ use super::pages::{FROM_FLOCK, block};
 /// Reports whether other scripts could take the file's lock while the job runs.
 const JOB: &str = "#!/bin/sh\n\
     if flock -n /run/lock/nightly true; then echo free; else echo taken; fi >>/tmp/nights\n";
-/// Begin of the lines: the time and the user for cron.
+/// Start of the lines: the time and the user for cron.
 const TIME_AND_USER: &str = "0 2 * * *  root  ";
 
 pub(super) fn tests() -> Vec<Test> {
@@ -61,7 +61,7 @@ fn a_job_moves_from_flock_to_the_ring_and_back() -> Result<()> {
     ensure!(excluded == "1\n" && nights()? == "taken\n", "{excluded}");
     run(container, both)?;
     ensure!(nights()? == "taken\ntaken\n", "both locks: {}", nights()?);
-    // The night of the change has only one run, on all machines.
+    // In the night of the change, the job runs only once on all machines together.
     run(container, both)?;
     run(container, new)?;
     scene

@@ -89,7 +89,7 @@ fn with_reports(container: &Container) -> Result<()> {
     container.write("/usr/local/bin/reports", 0o755, script)
 }
 
-/// Returns the begin and the end of each run of the program from [`with_reports`]. Ignores a run that has not written a
+/// Returns the start and the end of each run of the program from [`with_reports`]. Ignores a run that has not written a
 /// whole line. The function reads the files from outside, because a process per query would be slow.
 fn runs(container: &Container) -> Result<Vec<(f64, f64)>> {
     let mut runs = Vec::new();

@@ -310,7 +310,7 @@ fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
     )?;
     let at = site.wait_for_start(&[0, 0], |_| true)?;
 
-    // The table's difference: if the lease expires, etcdctl does not end its command.
+    // The difference that the page's table names: if the lease expires, etcdctl does not end its command.
     let before = site.counts()?;
     site.backbone.set_up(at, false)?;
     site.wait_for_start(&before, |other| other != at)?;
@@ -331,7 +331,7 @@ fn a_service_moves_from_etcdctl_lock_to_the_ring_and_back() -> Result<()> {
     }
 
     site.wait_for_start(&[0, 0], |_| true)?;
-    // Forward, back by one step, and forward to the end.
+    // The steps of the page: forward, back by one step, and forward to the end.
     for (at, lines) in [
         (0, both),
         (1, both),

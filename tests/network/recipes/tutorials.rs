@@ -16,8 +16,7 @@ use super::console::{self, Shell};
 use super::pages::{NAMED_LOCKS, ONE_MACHINE, THREE_MACHINES, all_blocks};
 use super::with_sudo;
 
-/// Time between a block for all machines and the next block. In this time between two blocks, started daemons form a
-/// ring.
+/// Time between a block for all machines and the next block. In this time, started daemons form a ring.
 const READING_TIME: Duration = Duration::from_secs(2);
 const NAMES: [&str; 3] = ["north", "south", "west"];
 
@@ -66,7 +65,7 @@ fn the_tutorial_for_one_machine_shows_the_output_of_the_lab() -> Result<()> {
         match language {
             "sh" => fs::write(&script, text)?,
             _ => console::run(
-                // The reader's folder gets no file of a test.
+                // The test writes no file into the reader's folder.
                 &text.replace("two-steps $n", &format!("{} $n", script.display())),
                 &mut shells,
             )?,

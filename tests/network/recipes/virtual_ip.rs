@@ -253,7 +253,7 @@ fn the_address_survives_a_killed_or_stopped_daemon_and_a_killed_program() -> Res
     for _ in 0..2 {
         scene.survive(signal("KILL", RINGD), none)?;
         scene.survive(signal("STOP", RINGD), signal("CONT", RINGD))?;
-        // The program, ringctl and its keeper, so the program cannot delete the address.
+        // The signal kills the program, ringctl and its keeper, so the program cannot delete the address.
         scene.survive(signal("KILL", "vip"), none)?;
     }
     Ok(())
@@ -343,7 +343,7 @@ fn the_address_moves_from_keepalived_to_the_ring_and_back() -> Result<()> {
     scene.watch.wait_without_judging(is_gone)?;
     keepalived()?;
 
-    // The table's difference: a killed keepalived leaves its address on the machine.
+    // The difference that the page's table names: a killed keepalived leaves its address on the machine.
     let has = scene.watch.lock().has;
     let master = has.iter().position(|has| *has).context("a master")?;
     // systemd kills the main process first. If the other process of keepalived still runs then, it deletes the address

@@ -119,8 +119,8 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
     ring.check()
 }
 
-/// Until `over`, sends frames that are almost valid to all nodes, and to each single node. No node may act on these
-/// frames. Returns the number of frames.
+/// Until `over` is set, broadcasts frames that are almost valid, and also sends them to each single node. No node may
+/// act on these frames. Returns the number of frames.
 fn send_invalid_frames(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> Result<u64> {
     let mut rng = Rng::with_seed(6);
     let mut sent = 0;

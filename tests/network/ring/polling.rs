@@ -33,7 +33,7 @@ fn polling_ring(busy_poll: &'static str, idle_hold: Duration) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Returns how often polling found a frame in memory.
+/// Returns the number of times that polling found a frame in memory.
 fn found(status: &Value) -> Option<u64> {
     status["counters"]["busy_poll"]["found"].as_u64()
 }

@@ -173,7 +173,7 @@ pub(super) fn numbered_frame(from: &Node, number: usize) -> Vec<u8> {
     frame(BROADCAST, from, &number.to_be_bytes())
 }
 
-/// Returns the number in a frame of [`numbered_frame`].
+/// Returns the number in a frame that [`numbered_frame`] made.
 pub(super) fn number(frame: &[u8]) -> usize {
     let bytes = frame[14..].first_chunk().expect("a numbered frame");
     usize::from_be_bytes(*bytes)

@@ -24,7 +24,7 @@ fn a_unit_reads_its_keys_from_a_credential_when_it_starts() -> Result<()> {
     container.run(&["systemctl", "start", UNIT])?;
     let wait_for = |text: &str| container.wait_for_line(WAIT_LIMIT, |line| line.contains(text));
     wait_for("signs with key 7, drops unsigned")?;
-    // The file of root is out of the daemon's reach, so a reload sees only the copy of systemd.
+    // The daemon cannot read root's file, so a reload reads only systemd's copy of it.
     container.sh("(umask 077 && ringd keygen --id 8 >/etc/ringd/ring.keys)")?;
     container.run(&["systemctl", "reload", UNIT])?;
     wait_for("read the configuration again")?;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::rights::boot;
 
 const NODES: [&str; 3] = ["eth0", "ftn-0", "jitterbug-eth0"];
-/// Lets the daemons find no Landlock in the kernel.
+/// Hides the kernel's Landlock from the daemons.
 const HIDE_LANDLOCK: &str = "
     for unit in ringd ringd-ftn ringd-jitterbug; do
         mkdir -p /etc/systemd/system/$unit@.service.d

@@ -98,7 +98,7 @@ impl UnitScene {
         Ok(())
     }
 
-    /// Returns the status from the view of a user who may use the control socket.
+    /// Returns the status that `ringctl` prints for a user who may use the control socket.
     fn status(&self) -> Result<Value> {
         let text = self.container.run(&[
             "setpriv",
@@ -116,7 +116,8 @@ impl UnitScene {
         self.container.show(UNIT, property)
     }
 
-    /// Waits until the service has restarted and joined the ring. `why` is systemd's result of the earlier run.
+    /// Waits until the service has restarted and joined the ring. `why` is the result that systemd reports for the
+    /// earlier run.
     fn wait_for_restart(&self, why: &str) -> Result<()> {
         self.container
             .wait_for(UNIT, "NRestarts", WAIT_LIMIT, |count| count == "1")?;

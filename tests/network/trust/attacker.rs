@@ -54,7 +54,7 @@ impl Attacked {
         };
         let mut daemons = [spawn(0)?, spawn(1)?];
         wait_until_complete(&daemons)?;
-        // The frames of these locks, of handovers and of the end are recorded.
+        // The attacker records the frames of these locks, of handovers, and of the daemon's end.
         for daemon in &daemons {
             let mut client = Client::connect(&daemon.control())?;
             client.lock("recorded")?;
@@ -198,7 +198,7 @@ fn an_attacker_without_a_key_changes_nothing() -> Result<()> {
     check_refusals(first)?;
     let line = |line: &str| line.contains("02:00:00:00:00:77") && line.contains("signature");
     attacked.daemons[0].wait_for_line(WAIT_LIMIT, line)?;
-    // A lost lock is reported before the release.
+    // If the lock were lost, the daemon would report this before the release.
     attacked.holder.unlock()?;
     let lines = attacked.daemons[0].output();
     let warnings = lines
@@ -209,7 +209,7 @@ fn an_attacker_without_a_key_changes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// The attack is the same as above. So the test above can fail.
+/// The attack is the same as in the test above. This test shows that the test above can fail.
 fn an_attacker_takes_the_token_from_a_ring_without_keys() -> Result<()> {
     let attacked = Attacked::new(false)?;
     let before = essence(&attacked.statuses()?[0])?;

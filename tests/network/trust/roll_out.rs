@@ -68,7 +68,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// Changes the files of one machine after another, while the programs run. Between two machines, the ring is mixed.
+/// Changes the files of one machine after another, while the programs run. Between the changes of two machines, some
+/// daemons have the new files, and some have the old files.
 fn change(
     programs: &Programs<'_>,
     files: &[KeyFiles],
@@ -155,7 +156,7 @@ fn a_ring_under_load_gets_keys_and_replaces_its_key_without_a_gap() -> Result<()
         }
         changed
     })?;
-    // A lost lock is reported before the release.
+    // If the lock were lost, the daemon would report this before the release.
     holder.unlock()?;
     ring.check()
 }

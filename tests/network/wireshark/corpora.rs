@@ -150,7 +150,7 @@ fn seeds_and_variants(format: &str) -> Result<Vec<Vec<u8>>> {
     Ok(inputs)
 }
 
-/// Returns the inputs of all fuzz targets of the state machines. Almost all of them are no messages.
+/// Returns the inputs of all fuzz targets of the state machines. Almost all of these inputs are not valid messages.
 fn inputs_of_machines() -> Result<Vec<Vec<u8>>> {
     let mut inputs = Vec::new();
     for target in ["ftn_client", "ftn_server", "jitterbug_node", "machine"] {
@@ -307,7 +307,8 @@ fn streams_of_the_corpora_are_dissected_as_the_codec_decodes_them() -> Result<()
     Ok(())
 }
 
-/// Cuts the packets of a capture, so that it has only their first bytes. The codec accepts each whole message.
+/// Cuts the packets of a capture, so that the capture contains only their first bytes. The codec accepts each whole
+/// message.
 fn beginnings_of_messages_in_a_capture_count_as_cut_off() -> Result<()> {
     const CAPTURED_LEN: usize = 44;
     const UDP_HEADERS_LEN: usize = 42;

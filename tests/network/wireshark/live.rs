@@ -25,7 +25,7 @@ use crate::locks::ringctl;
 use crate::recipes::pages::{WIRESHARK, block};
 use crate::record::{Record, Sent};
 
-/// Period of heartbeats. With a shorter one, a busy machine may end the locks of this test.
+/// Period of heartbeats. With a shorter period, a busy machine may end the locks of this test.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// A frame of the EtherType of rings that receivers refuse.
 const REFUSED_FRAME: [u8; 22] = [

@@ -7,7 +7,7 @@ use ring_segment::{
 
 use super::tshark::Tshark;
 
-/// The place of the kind before the end of a frame.
+/// The distance of the kind from the end of a frame, in bytes.
 const KIND_FROM_END: usize = 21;
 
 pub(super) fn tests() -> Vec<Test> {

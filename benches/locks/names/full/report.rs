@@ -6,7 +6,7 @@ use super::super::latency::Times;
 use super::LOCKS;
 use super::idle::Idle;
 
-/// Texts of a column of the table, with their questions.
+/// The cells of one column of the table, each with the question that its row answers.
 pub(super) type Rows = Vec<(&'static str, String)>;
 
 /// Prints the table. The columns are the grades `alone` and `quorum`.

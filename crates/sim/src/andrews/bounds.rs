@@ -10,9 +10,9 @@ use crate::kernel::schedule::Schedule as _;
 pub(super) struct Bounds {
     /// The time after which all messages and database answers that are on their way have arrived.
     pub calm: Duration,
-    /// R of the document.
+    /// The time R of `promises.md`.
     pub silence: Duration,
-    /// S of the document.
+    /// The time S of `promises.md`.
     pub ring: Duration,
     /// The time until the largest node is coordinator.
     pub led: Duration,

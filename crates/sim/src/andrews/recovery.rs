@@ -161,7 +161,8 @@ impl World {
         live.all(|at| self.nodes[at].own.visits > before[at])
     }
 
-    /// Checks that the ring does not change, each member has the token once per rotation, and posts are acknowledged.
+    /// Checks that the ring does not change, that each member has the token once per rotation, and that posts are
+    /// acknowledged.
     fn check_calm(&mut self, bounds: &Bounds) -> bool {
         let before = self.unusual_events();
         let visits = self.visits();

@@ -1,4 +1,4 @@
-//! Texts from the files of strangers.
+//! Escapes texts from files of unknown origin.
 
 /// Escapes the control characters of a text, because a terminal would execute them.
 pub(super) fn escape(text: &str) -> String {

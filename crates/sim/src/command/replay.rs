@@ -13,7 +13,8 @@ use super::options::ReplayOptions;
 use crate::lab2::Inspect;
 use crate::recording::{Repetition, read, repeat};
 
-/// Repeats a recording with the state machine `M`, and prints the result. Returns whether all outputs are the same.
+/// Repeats a recording with the state machine `M`, and prints the result. Returns whether all outputs equal the
+/// recorded outputs.
 pub(super) fn run<M>(options: &ReplayOptions, out: &mut impl Write) -> Result<bool, Error>
 where
     M: Inspect + Clone + DeserializeOwned,

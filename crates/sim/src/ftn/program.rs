@@ -218,7 +218,7 @@ impl World {
         true
     }
 
-    /// Cancels a client's request for a token, or its hold of a token.
+    /// Cancels a client's request for a token, or gives up a token that the client holds.
     pub(super) fn cancel(&mut self, at: usize, token: usize) {
         let Some(own) = self.running_client(at) else {
             return;

@@ -94,7 +94,7 @@ declare_faults! {
         Change[node] { token: usize },
         /// Sets the data of a token that the client holds.
         Update[node] { token: usize },
-        /// Cancels a client's request for a token, or its hold of a token.
+        /// Cancels a client's request for a token, or gives up a token that the client holds.
         Cancel[node] { token: usize },
         /// Asks a server for its tokens.
         List[node, server],

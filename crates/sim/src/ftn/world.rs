@@ -23,8 +23,8 @@ use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 use ring_proto::ftn::endpoint::{Command, Endpoint, Net};
 
-/// The offset of the wall clocks. The wall clocks then start in 2026, because a cold leader reads its number from its
-/// wall clock.
+/// The offset of the wall clocks. With this offset, the wall clocks start in 2026, because a cold leader derives its
+/// number from its wall clock.
 const WALL_OFFSET: i64 = 90_000_000_000_000_000;
 /// A server must not refuse the tokens of a survey or TRANSFER. The tokens of a survey or TRANSFER may exceed the limit
 /// by this number of bytes.

@@ -18,7 +18,7 @@ const RING_TIMEOUT: Duration = Duration::from_secs(10);
 /// messages TP6, TP1, TP3 and TP5, and the data after TP5.
 const PASS_BYTES: u64 = 34 + 9 + 1 + 5 + 14;
 
-/// Starts nodes with `padding` bytes in their data, and runs until each has led.
+/// Starts nodes with `padding` bytes in their data, and runs until each node has led.
 fn ring(nodes: usize, seed: u64, padding: usize) -> World {
     let schedule = Schedule {
         about: String::new(),

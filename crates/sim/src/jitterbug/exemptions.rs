@@ -14,7 +14,7 @@ pub(super) struct Exemptions {
     pub(super) is_disturbed: bool,
     /// Whether a node found its list full.
     pub(super) is_full: bool,
-    /// Whether a stranger invented such a large id that the ids above it are too few for the restores of a run.
+    /// Whether a stranger invented an id so large that too few larger ids remain for the restores of a run.
     pub(super) is_wrapped: bool,
     /// Whether a stranger has announced a longer lease than the nodes have. A new node waits for the duration of such a
     /// lease.

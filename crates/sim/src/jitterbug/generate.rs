@@ -114,7 +114,7 @@ fn options(rng: &mut Rng, nodes: usize, data: &DataPlan) -> NodeOptions {
     }
 }
 
-/// Returns the shortest interval for which the lease is long enough.
+/// Returns the shortest interval that makes the lease long enough.
 fn least_interval(count: u32) -> u64 {
     (nanos(LEASE_MIN) / 1_000).div_ceil(u64::from(2 * count - 1))
 }

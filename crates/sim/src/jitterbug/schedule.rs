@@ -78,11 +78,11 @@ pub struct DataPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decider {
-    /// The node, as `greater`.
+    /// The node decides with the rule `greater`.
     Greater,
-    /// The node, as `longer`.
+    /// The node decides with the rule `longer`.
     Longer,
-    /// A program, as `greater`.
+    /// A program decides with the rule `greater`.
     Program,
 }
 

@@ -11,7 +11,7 @@ use super::system::{Message, Moment, Peer, Route, System};
 
 /// The number of messages that are kept for a later replay.
 const CAPTURED_MESSAGES_MAX: usize = 64;
-/// The ratio between all messages and captured messages.
+/// On average, one in this number of messages is captured.
 const CAPTURE_ONE_OF: u64 = 16;
 
 impl<S: System> Simulation<S> {

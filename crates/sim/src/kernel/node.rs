@@ -72,7 +72,7 @@ pub struct Node<S: System> {
     pub(crate) refuse: u16,
     /// Whether no message reaches the node.
     pub(crate) deaf: bool,
-    /// Whether all unicasts from the node and to the node are lost.
+    /// Two flags: whether all unicasts from the node are lost, and whether all unicasts to the node are lost.
     pub(crate) unicast_lost: (bool, bool),
     pub(crate) unicast_refused: bool,
     /// Whether broadcasts do not reach the node.

@@ -328,7 +328,7 @@ impl<M: Inspect> World<M> {
         // clock floor of a created token if the clocks are right.
         node.own.last_held = None;
         node.own.down_until = self.now + FORGET_DOWNTIME_MIN;
-        // The node forgets its acts under each of its addresses.
+        // The node forgets its chains under each of its addresses.
         for number in 0..CARDS {
             self.system
                 .checks

@@ -38,7 +38,7 @@ impl<M: Inspect> World<M> {
         message.bytes = bytes.into();
     }
 
-    /// Forges a frame of a node: its end, a stronger token, or a heard frame of another author.
+    /// Forges a frame: a LEAVING or a stronger token in the name of a node, or a heard frame with another author.
     pub(super) fn forge(
         &mut self,
         heard: &system::Message<Lab2System<M>>,

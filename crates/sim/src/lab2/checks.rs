@@ -67,10 +67,10 @@ impl Checks {
         self.strongest
     }
 
-    /// Checks a tenure that begins at a node, after its tenure `before`. At each time, a chain exists in only one
-    /// place, so its progress only grows. Therefore no identity occurs twice (invariant 6), and no two nodes hold equal
-    /// tokens (invariant 1). `elsewhere` returns another node that holds the token. If a chain's number is used again,
-    /// the chain's progress may be lower. But two nodes must still not hold the token at the same time.
+    /// Checks a tenure that begins at a node; `before` is the node's earlier tenure. At each time, a chain exists in
+    /// only one place, so its progress only grows. Therefore no identity occurs twice (invariant 6), and no two nodes
+    /// hold equal tokens (invariant 1). `elsewhere` returns another node that holds the token. If a chain's number is
+    /// used again, the chain's progress may be lower. But two nodes must still not hold the token at the same time.
     pub(super) fn check_tenure(
         &mut self,
         at: u64,

@@ -38,7 +38,7 @@ pub(super) struct NamedLocks {
     programs: Vec<LockHolder>,
     /// The number of the last session.
     sessions: u64,
-    /// The strongest fencing token at grade quorum of each name: of exclusive locks, and of all locks.
+    /// For each name, the strongest fencing tokens at grade quorum: of its exclusive locks, and of all its locks.
     fences: Vec<(u8, Option<Token>, Option<Token>)>,
 }
 

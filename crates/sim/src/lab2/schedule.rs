@@ -195,8 +195,8 @@ declare_faults! {
         Resume[node],
         /// Kills the process.
         Crash[node] {
-            /// The time after which the guardian of the process sends its last frames. Without this time, the guardian
-            /// dies too.
+            /// The time after which the guardian of the process sends its last frames. If the time is `None`, the
+            /// guardian dies too.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             guardian_us: Option<u64>,
         } => Self::Start { node },

@@ -45,7 +45,7 @@ pub struct ConformOptions {
     pub lasts: Duration,
     /// Command line of the judged program, with placeholders.
     pub command: Vec<String>,
-    /// Shell line that runs `{job}` under a lock of the judged program with a quorum.
+    /// Shell line that takes a lock with a quorum at the judged program, and runs `{job}` under this lock.
     pub lock: Option<String>,
     /// Folder for the program's log and its state.
     pub folder: PathBuf,

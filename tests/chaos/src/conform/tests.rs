@@ -49,7 +49,7 @@ fn heartbeat(at: u64, from: usize, token: Token, beat: u32) -> Seen {
     seen(at, from, MacAddr::broadcast(), &here(token), &trailer)
 }
 
-/// Returns the confirmation of a heartbeat by the judged member.
+/// Returns a frame in which the judged member confirms a heartbeat.
 fn confirm(at: u64, to: usize, token: Token, beat: u32) -> Seen {
     let lasts = u64::try_from(LASTS.as_nanos()).expect("64 bits");
     let trailer = [
@@ -136,7 +136,7 @@ fn an_offer_without_success_frees_the_member() {
 fn wrong_and_early_confirmations_are_found() {
     let frames = [
         heartbeat(0, 0, token(10, 0), 0),
-        // Another beat, and another holder.
+        // A different beat, and a different holder.
         confirm(1, 0, token(10, 0), 1),
         confirm(2, 1, token(10, 0), 0),
         confirm(3, 0, token(10, 0), 0),

@@ -14,7 +14,7 @@ use super::test_peer::{Received, TestPeer};
 
 const PROGRAM: usize = 2;
 const LEADER: usize = 0;
-/// Server that neither leads nor is the program.
+/// Server that does not lead and is not the program under test.
 const OTHER: usize = 1;
 /// Number of rounds that the check of acknowledgements judges.
 const ROUNDS: usize = 10;
@@ -66,7 +66,7 @@ fn a_new_server_joins_and_acknowledges_every_round() -> Result<()> {
         thread::sleep(Duration::from_millis(20));
     }
     let all = rounds(&stand)?;
-    // The last round may be on its way.
+    // The answer to the last round may still be on its way.
     for (at, seq, _) in &all[first..all.len() - 1] {
         stand.wait_for(PROGRAM, "rules F4 (leader.md), N7 (numbers.md)", |sent| {
             let is_answer =

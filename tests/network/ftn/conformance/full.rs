@@ -198,7 +198,7 @@ fn a_restarted_server_continues_from_its_stored_number() -> Result<()> {
     stand.start(0, &[])?;
     let mut last = 0;
     for _ in 0..STARTS {
-        // A new socket, so that the answers of an earlier start do not count.
+        // This is a new socket, so that the answers to an earlier start do not count.
         let stranger = TestPeer::open(&stand, 1, 0)?;
         let mut number = None;
         wait_until("rule S1 (sessions.md): the answer to LOGIN", || {
@@ -231,7 +231,8 @@ fn a_forged_number_raises_the_configuration_only_up_to_the_bound() -> Result<()>
     // The program leads.
     let mut stand = JudgedStand::start(0, 0, &[])?;
     stand.kill(OTHER)?;
-    // The program computes the bound again every HB. The bound of its start has no step above its present number.
+    // The program computes the bound again every HB. The bound that the program computed at its start allows no step
+    // above its present number.
     thread::sleep(2 * HEARTBEAT);
     let impostor = TestPeer::open(stand.servers(), OTHER, PORT)?;
     let heartbeat = |number: i64| Body::Heartbeat {

@@ -37,7 +37,7 @@ impl Grant {
         Ok(())
     }
 
-    /// Checks that the fencing number is larger than that of an earlier grant. The error names the rule.
+    /// Checks that the fencing number is larger than the fencing number of an earlier grant. The error names the rule.
     pub(super) fn check_fence_after(&self, rule: &str, before: &Self) -> Result<()> {
         let (now, before) = (self.fence, before.fence);
         ensure!(now > before, "{rule}: FENCE {now} after {before}");
@@ -45,7 +45,8 @@ impl Grant {
     }
 }
 
-/// A logged-in client. It claims a token in a survey from its grant until the server confirms its return.
+/// A logged-in client. From the grant of a token until the server confirms the token's return, the client claims this
+/// token in surveys.
 pub(super) struct TestClient {
     peer: Arc<TestPeer>,
     state: Arc<Mutex<State>>,

@@ -114,8 +114,8 @@ impl TestPeer {
         found.context("the datagram has arrived")
     }
 
-    /// Sends LOGIN to a server, and waits for the answer. Then the server has read all earlier datagrams of this
-    /// socket.
+    /// Sends LOGIN to a server, and waits for the answer. After the answer, the server has read all earlier datagrams
+    /// of this socket.
     pub(super) fn wait_until_read_by(&self, server: usize) -> Result<()> {
         let count = || {
             let inbox = self.received();

@@ -362,7 +362,7 @@ fn an_attacker_without_a_key_changes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// The attack is the same as above. So the test above can fail.
+/// The attack is the same as in the test above. This test shows that the test above can fail.
 fn an_attacker_ends_a_session_of_servers_without_keys() -> Result<()> {
     let mut attacked = Attacked::new(false)?;
     let before = attacked.leader_status()?;

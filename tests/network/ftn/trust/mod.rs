@@ -82,8 +82,8 @@ impl KeyStand {
         Ok(fs::write(self.file(&format!("{index}.toml")), text)?)
     }
 
-    /// Waits until all servers serve, and the leader has a proven message with this key of each other server. Returns
-    /// the leader.
+    /// Waits until all servers serve, and the leader has received a proven message with this key from each other
+    /// server. Returns the leader.
     fn wait_for_key(&mut self, key: u8) -> Result<usize> {
         let leader = self.servers.wait_until_served_by(&[0, 1, 2])?;
         let server = self.servers.server(leader);

@@ -321,7 +321,7 @@ fn a_giver_leads_after_a_failed_pass_and_asks_after_an_unknown_pass() -> Result<
     }
     let candidate = accept("rules P9, K3, L8 (passing.md, leader.md)")?;
     candidate.read_token(TP2)?.reset()?;
-    // The giver becomes an orphan, and wins a restore. Then it has another token.
+    // The giver becomes an orphan, and wins a restore. After the restore, it has a different token.
     let asked = probe
         .wait_for(Heard::is_question)
         .context("rule P10 (passing.md): a giver without an acknowledgement becomes an orphan")?;

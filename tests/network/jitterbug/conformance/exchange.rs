@@ -12,7 +12,7 @@ use crate::jitterbug::peer::Outcome;
 use crate::jitterbug::terms::{TERMS_LEN, Terms};
 use crate::jitterbug::wire::{Entry, GiverMessages, hash, list_on_wire};
 
-/// The answer to TP1 of a candidate with another list.
+/// The answer to TP1 of a candidate with a different list.
 pub(super) const TP2: u8 = 0x31;
 /// The answer to TP1 of a candidate with the same list.
 pub(super) const TP3: u8 = 0x41;

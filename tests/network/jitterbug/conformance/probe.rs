@@ -192,7 +192,7 @@ impl Probe {
     /// Returns the recorded datagrams of the program, up to its first announcement.
     pub(super) fn first_restore(&self) -> Result<Vec<(Sent, Heard)>> {
         let by = Instant::now() + WAIT_LIMIT;
-        // The recording may be later than the scripted node.
+        // The recording may get a datagram later than the scripted node.
         while Instant::now() < by {
             let mut restore = Vec::new();
             let sent = self.stand.record().datagrams(UDP_PORT);
