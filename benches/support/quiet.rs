@@ -17,7 +17,7 @@ pub(crate) fn node_of(address: SocketAddr) -> Option<usize> {
     usize::try_from(ip.to_bits().checked_sub(FIRST_ADDRESS.to_bits())?).ok()
 }
 
-/// Implements the methods of `System` that concern faults, storage and counters, for a system without them.
+/// Implements the methods of `System` that concern faults, storage and counters, for systems that have none of these.
 macro_rules! no_faults {
     () => {
         fn on_storm(&mut self, _: u64, sent: u64) {

@@ -13,7 +13,7 @@ pub const FAULTS_TIME: Duration = Duration::from_secs(8);
 const PLACEMENT_TRIES: u32 = 14;
 /// Number of faults that last until the calm begins, so that the calm begins in a bad state.
 const FAULTS_TO_THE_END: u32 = 2;
-/// One in this many calms has CPU burners, starting with the second calm.
+/// One calm in this number of calms has CPU burners; the first such calm is the second calm.
 const STARVED_EVERY: u32 = 5;
 
 /// A fault and its period. Times count from the start of the cycle.

@@ -254,7 +254,8 @@ impl Oracle {
     fn check_token(&mut self, machine: &Lab2, held: Option<Token>) {
         if let Some(token) = held {
             self.learn(token);
-            // If a tenure continues with a token that is stronger than another owner's, earlier promises still count.
+            // If a tenure continues with a token that is stronger than the token of another owner, earlier promises
+            // still count.
             let goes_on = self.held.is_some_and(|held| machine.is_lock_good(held));
             if self.held != Some(token) {
                 let new = self.tenures.insert(token.priority());

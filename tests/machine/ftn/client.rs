@@ -211,7 +211,7 @@ impl ClientHarness {
         }
     }
 
-    /// Checks that a lease lasts at most ¾ CT after a renewal, and that a client without a lease holds nothing.
+    /// Checks that a lease lasts at most ¾ CT after a renewal, and that a client without a lease holds no token.
     fn check_lease(&self, now: Instant) {
         let lease = self.client.lease();
         let longest = now + self.options.lease();

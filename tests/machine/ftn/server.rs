@@ -231,8 +231,8 @@ impl ServerHarness {
         check_tokens(&self.server, &snapshot.sessions);
     }
 
-    /// Checks the growth of the configuration's number. A message of a client moves the number at most to the next
-    /// number that a leader with this server's place may choose. A message of a server moves the number at most 30 days
+    /// Checks the growth of the configuration's number. A message of a client raises the number at most to the next
+    /// number that this server could choose as the leader. A message of a server raises the number at most 30 days
     /// beyond the known number or the clock.
     fn check_step(&self, from: Option<SocketAddr>, to: u64) {
         let Some(from) = from else {

@@ -1,4 +1,4 @@
-//! The states from which a recovery without faults begins, and how long the recoveries last.
+//! The states from which a recovery without faults begins, and the durations of the recoveries.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

@@ -269,7 +269,7 @@ fn a_ring_gets_a_new_size_with_few_warnings() -> Result<()> {
     file.write(&format!("{STEADY}ring-size = 30\n"))?;
     for daemon in &daemons {
         reload(daemon)?;
-        // Each member announces its number before the next one gets the new file.
+        // Each member announces its ring size before the next member gets the new file.
         for other in &daemons {
             status(other, |it| it["quorum"]["ring"] == 30)?;
         }

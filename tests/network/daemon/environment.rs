@@ -172,7 +172,8 @@ fn a_second_daemon_is_refused_although_it_sees_other_files() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let mut first = ringd_with_short_times(segment.node(0)).spawn()?;
     first.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
-    // The second daemon is like one in a container that shares the network, or one of a user with another directory.
+    // The second daemon is like a daemon in a container that shares the network, or like a daemon of a user with a
+    // different directory.
     let elsewhere = "mkdir -p /run/ringd && mount -t tmpfs tmpfs /run/ringd && exec \"$@\"";
     let elsewhere = ["unshare", "--mount", "sh", "-c", elsewhere, "sh"];
     let mut second = ringd_with_short_times(segment.node(0))

@@ -88,8 +88,8 @@ fn a_killed_daemon_knows_its_newest_token_again() -> Result<()> {
     Ok(())
 }
 
-/// Returns the larger progress of the two records in a file. Each record begins with the format, its number, and the
-/// number of the node's tokens.
+/// Returns the larger progress of the two records in a file. Each record begins with the format, the number of the
+/// record, and the number of the node's tokens.
 fn newest_progress(path: &Path, second_offset: usize) -> Result<u64> {
     let bytes = fs::read(path)?;
     let progress = |record: usize| -> Result<u64> {

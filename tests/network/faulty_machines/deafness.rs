@@ -225,7 +225,7 @@ fn a_member_that_does_not_hear_the_owner_names_the_owner() -> Result<()> {
 
 /// Drops broadcasts at the bridge's port to a node.
 fn lose_broadcasts_to(ring: &Ring, place: usize) -> Result<()> {
-    // The filter compares only the first two bytes with those of the broadcast address.
+    // The filter compares only the first two bytes with the first two bytes of the broadcast address.
     drop_towards(
         ring,
         place,

@@ -34,7 +34,7 @@ pub(super) fn tests() -> Vec<Test> {
 /// A stand with clients that repeatedly run a shell line under token `t`.
 struct ClientGroup {
     stand: ServerStand,
-    /// Log of all work. Each begin and each end of work has one line with the fencing number.
+    /// Log of all work. Each start and each end of a piece of work has one line with the fencing number.
     log: PathBuf,
     clients: Vec<Child>,
     record: Record,

@@ -184,7 +184,7 @@ fn the_hook_of_a_killed_daemon_ends_with_the_daemon() -> Result<()> {
     daemon.kill()?;
     wait_until("the hook ends", || !is_alive(pid))?;
     // The last hook of the killed daemon may have got the state OWNER. So the next daemon must begin with an event that
-    // has another state.
+    // has a different state.
     daemon.start()?;
     place.wait_for(|lines| {
         let starts = lines.iter().filter(|line| line.starts_with("none LOOSER "));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::hooks::hook_dir::{HEARTBEAT, HookDir, value};
 use crate::locks::{Client, ringctl};
 
-/// Shell line that prints an event about a lock, and the first event.
+/// Shell line that prints an event if the event is about a lock, or is the first event.
 const PRINT_LOCK: &str = "[ -n \"$RINGD_LOCK_NAME\" ] || [ $RINGD_OLD_STATE = none ] || exit 0; \
      echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER old=$RINGD_OLD_STATE state=$RINGD_STATE \
      reason=$RINGD_REASON merged=$RINGD_MERGED name=$RINGD_LOCK_NAME mode=$RINGD_LOCK_MODE \

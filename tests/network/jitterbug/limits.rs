@@ -84,7 +84,7 @@ fn a_mebibyte_of_data_goes_around_the_ring() -> Result<()> {
         r"read n || n=0; n=$((n + 1)); {{ printf '%08d\n' $n; yes 0123456 | head -c {}; }}",
         DATA_LEN - 9
     );
-    // If both data have the same length, the ring continues with the received data.
+    // If both versions of the data have the same length, the ring continues with the received data.
     let options = [("--compute", command.as_str()), ("--decide", "longer")];
     let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;

@@ -150,7 +150,7 @@ fn no_lock_is_granted_shortly_after_the_link_came_up() -> Result<()> {
     is_granted_late(&ring, begun)
 }
 
-/// Checks that the first node gets the token at the earliest WAITER_TIMEOUT after `begun`.
+/// Checks that the first node gets the token not earlier than WAITER_TIMEOUT after `begun`.
 fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
     let mut client = connect(&ring.daemons[0])?;
     client.lock("early")?;

@@ -197,7 +197,7 @@ fn a_ring_has_one_token_and_a_split_ring_has_two() -> Result<()> {
     let segment = Layout::new(3).bridge()?;
     let ring = Ring::start(segment, 3, timing(), binaries())?;
     ring.wait_until_formed()?;
-    // Returns the tokens that the nodes know, as their authors and numbers.
+    // Returns the tokens that the nodes know, each as its author and number.
     let tokens = || -> Result<BTreeSet<String>> {
         let mut tokens = BTreeSet::new();
         for daemon in &ring.daemons {

@@ -11,7 +11,7 @@ use super::{LOST_CODE, Marks, text, wait_for_counts};
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Options of a lock whose holder is known to a majority.
 const QUORUM: &[&str] = &["-r", "quorum"];
-/// A command that ignores SIGTERM, and continuously writes the time to the file that follows.
+/// A command that ignores SIGTERM, and continuously writes the time to the file whose name follows.
 const STUBBORN: &str = "trap '' TERM; echo ready; while :; do date +%s%N; sleep 0.01; done >";
 
 pub(super) fn tests() -> Vec<Test> {

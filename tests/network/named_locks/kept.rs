@@ -62,7 +62,8 @@ fn kill_keeper(is_owner: bool, grade: &str) -> Result<Option<Duration>> {
     let keeper = if is_owner { owner } else { (owner + 1) % 3 };
     let other = (owner + 2) % 3;
     let mut holder = connect(&ring.daemons[keeper])?;
-    // A ring that has just started grants the first lock late, and a node keeps no old lock.
+    // The test first takes another lock, because a ring that has just started grants its first lock late, and its nodes
+    // keep no lock.
     take(&mut holder, "before", grade)?;
     holder.unlock()?;
     let mut last = take(&mut holder, "kept", grade)?;

@@ -120,7 +120,7 @@ fn wait_for_locks(daemon: &Daemon, wanted: impl Fn(&[Value]) -> bool) -> Result<
     }
 }
 
-/// Waits until a daemon knows these numbers of holders of a lock and of waiting programs.
+/// Waits until a daemon knows this number of holders of a lock, and this number of waiting programs.
 fn wait_for_counts(daemon: &Daemon, lock: &str, holders: usize, waiting: usize) -> Result<()> {
     wait_for_locks(daemon, |locks| {
         let count = |held: bool| {
@@ -146,7 +146,7 @@ fn two_locks_and_the_token_are_held_at_the_same_time_on_three_machines() -> Resu
         wait_for_counts(daemon, "backup", 1, 0)?;
         wait_for_counts(daemon, "index", 1, 0)?;
     }
-    // The leases of the named locks must outlast several of their lengths, although another machine keeps the token.
+    // The leases of the named locks must last for several times their length, although another machine keeps the token.
     std::thread::sleep(4 * crate::locks::timing().waiter_timeout());
     wait_for_counts(&ring.daemons[2], "backup", 1, 0)?;
     wait_for_counts(&ring.daemons[2], "index", 1, 0)?;

@@ -54,7 +54,7 @@ struct Machines {
     segment: Segment,
 }
 
-/// A program on a machine that takes the token of the ring again and again.
+/// A program that runs on a machine, and takes the token of the ring again and again.
 #[derive(Default)]
 struct Program {
     is_over: AtomicBool,

@@ -45,7 +45,7 @@ fn the_commands_of_the_readme_install_the_service_and_print_the_shown_output() -
             "no '{label}' in\n{shown}"
         );
     }
-    // The scene's other node has other times than the unit, so the daemon reports a warning.
+    // The scene's other node has different times than the unit, so the daemon reports a warning.
     let check = block(MONITOR, "ringctl status --check")?;
     let line = container.sh(&format!("! {check}"))?;
     ensure!(line.starts_with("RINGD WARNING - member "), "{line}");

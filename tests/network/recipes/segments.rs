@@ -204,8 +204,8 @@ impl Site {
         Ok(())
     }
 
-    /// Kills and stops the daemon of the machine that runs the job. Then cuts the segment of the job off from the
-    /// server, `cuts` times.
+    /// Kills and stops the daemon of the machine that runs the job. Then cuts the segment that runs the job off from
+    /// the server, `cuts` times.
     fn survive_faults(&self, cuts: usize) -> Result<()> {
         let mut at = self.wait_for_start(&vec![0; self.machines.len()], |_| true)?;
         for signal in ["KILL", "STOP"] {

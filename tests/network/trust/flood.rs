@@ -20,7 +20,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![exclusive locks_are_kept_and_granted_during_a_flood_of_forged_frames]
 }
 
-/// Sends frames with wrong signatures of many addresses, as fast as one core permits. Returns their number.
+/// Sends frames with wrong signatures from many addresses, as fast as one core permits. Returns their number.
 fn flood(attacker: &Peer, is_over: &AtomicBool) -> u64 {
     let mut sent: u64 = 0;
     while !is_over.load(Ordering::Relaxed) {

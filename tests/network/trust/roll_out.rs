@@ -23,7 +23,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![a_ring_under_load_gets_keys_and_replaces_its_key_without_a_gap]
 }
 
-/// A program of each machine that takes the token again and again.
+/// A program on each machine, which takes the token again and again.
 struct Programs<'a> {
     daemons: &'a [Daemon],
     /// A file that is locked while a program has the token.

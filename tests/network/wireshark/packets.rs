@@ -37,8 +37,8 @@ pub(super) fn udp(index: usize, port: u16, payload: &[u8]) -> Vec<u8> {
     ip(index, UDP, [&head, payload])
 }
 
-/// Returns the segments of a connection that sends these portions. Its end is in the last segment with data, or in an
-/// extra segment.
+/// Returns the segments of a connection that sends these portions. The end of the connection is in the last segment
+/// with data, or in an extra segment.
 pub(super) fn tcp(index: usize, port: u16, portions: &[&[u8]], ends_later: bool) -> Vec<Vec<u8>> {
     let segment = |number: usize, flags: u8, data: &[u8]| {
         let number = u32::try_from(number).expect("the seeds are short");

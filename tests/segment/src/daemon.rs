@@ -194,7 +194,7 @@ pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
     value.with_context(|| format!("{answer} instead of {kind}"))
 }
 
-/// Kills the guardian of the daemon with this process id with SIGKILL, if the daemon has a guardian.
+/// Kills the guardian of a daemon with SIGKILL, if there is a guardian; `daemon` is the daemon's process id.
 pub fn kill_guardian(daemon: u32) -> Result<()> {
     let daemon = Pid::from_raw(i32::try_from(daemon)?);
     if let Some(guardian) = proc::child(daemon, "ringd-guardian")? {

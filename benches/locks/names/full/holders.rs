@@ -93,8 +93,8 @@ impl Holders {
         held.count()
     }
 
-    /// Removes all locks from the list that were lost, and returns their number. The sockets have only little space, so
-    /// this function must be called every few seconds.
+    /// Removes all lost locks from the list, and returns their number. The sockets have only little space, so this
+    /// function must be called every few seconds.
     pub(super) fn drop_lost(&mut self) -> Result<usize> {
         let mut lost = 0;
         for holder in self.machines.iter_mut().flatten() {

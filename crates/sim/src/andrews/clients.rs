@@ -119,7 +119,7 @@ impl World {
             RequestAnswer::Unknown => &mut counters.answers_unknown,
             RequestAnswer::Crowded => &mut counters.answers_crowded,
         } += 1;
-        // An answer of a slow node comes at the end of its loop iteration.
+        // A slow node sends its answer at the end of its loop iteration.
         let waited_for = (now + self.nodes[at].slow).saturating_sub(asked.at);
         let is_allowed = match answer {
             RequestAnswer::Done { .. } => true,

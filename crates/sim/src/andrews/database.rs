@@ -219,7 +219,7 @@ impl World {
         }
     }
 
-    /// Records whether an answer is the refusal of a read-only database.
+    /// Records whether a read-only database has refused a write with this answer.
     fn note_refusal(&mut self, at: usize, job: u64, outcome: &Outcome) {
         let own = &mut self.nodes[at].own;
         match outcome {
@@ -252,7 +252,7 @@ impl World {
         let own = &self.nodes[at].own;
         let (passed, highest) = (own.process.passed, own.process.highest);
         let holds = self.holds(at) && passed.is_none() && sequence == highest;
-        // A newer token may have overtaken the used token in the same loop iteration.
+        // The process may have lost the used token to a newer token in the same loop iteration.
         if !holds && !own.process.input.has_lost {
             let what = format!("it uses {sequence}, had {highest}, and has passed on {passed:?}");
             self.system.findings.report(now, Some(at), Rule::Use, what);

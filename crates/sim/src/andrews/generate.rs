@@ -250,7 +250,7 @@ impl Generator {
         }
     }
 
-    /// Starts one node with `--drop`, or two nodes at nearly the same time. The second node may soon die.
+    /// Restarts a node with `--drop`, and sometimes a second node soon afterwards. The second node may soon die.
     fn add_drop(&mut self, at: u64, node: usize) {
         self.add_fault(at, SystemFault::End { node });
         self.add_fault(at + MS, SystemFault::Start { node, drop: true });

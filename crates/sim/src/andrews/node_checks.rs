@@ -107,8 +107,8 @@ impl World {
             own.process.lost_at.is_some()
         };
         let is_cut_off = lacks_proof && !may_have_heard;
-        // A restarted node needs no evidence. A node that waits for the database may have had its evidence when it
-        // decided.
+        // A restarted node needs no evidence. A node that waited for the database may have had its evidence earlier,
+        // when it decided to claim.
         let is_prompt = own.process.troubled_at.is_none_or(|it| it + alone <= now);
         // A forged message counts as evidence as long as it may be on its way.
         let is_unforged = own

@@ -91,7 +91,7 @@ counters! {
         token_after,
         /// The time until the largest node was the elected coordinator, not only the acting coordinator.
         led_after,
-        /// The time from the crash of a node without the token until all other nodes had the token.
+        /// The time from the crash of a node without the token until each other node has had the token once.
         went_on_after,
     }
 }

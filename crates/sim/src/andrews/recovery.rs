@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    /// Whether the rows and the connections form one ring of all live nodes.
+    /// Whether the rows of the database and the connections of the nodes each form one ring of all live nodes.
     fn is_ring(&self) -> bool {
         let ring = &self.system.tables.topology.ring;
         ring.len() == self.live().count()

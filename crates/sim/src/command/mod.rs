@@ -30,7 +30,7 @@ use options::{Command, SimulatedSystem};
 /// # Errors
 /// Returns an error if a file or standard output cannot be read or written.
 pub fn run(options: &Options) -> Result<bool, Error> {
-    // A panic of a state machine is a violation, and is printed as one.
+    // The command reports a panic of a state machine as a violation, so the panic itself is not printed.
     std::panic::set_hook(Box::new(|_| ()));
     options.check()?;
     let out = &mut io::stdout().lock();

@@ -17,7 +17,8 @@ impl World {
         self.forge_as_client(&forged).unwrap_or(forged)
     }
 
-    /// Forges a datagram of the sender of a heard datagram, for example the end of its session, or a grant.
+    /// Forges a datagram in the name of the sender of a heard datagram, for example a grant, or the end of the sender's
+    /// session.
     fn forge_unsigned(&mut self, heard: &system::Message<FtnSystem>) -> system::Message<FtnSystem> {
         let len = len_without_trailer(&heard.bytes).unwrap_or(0);
         let Ok(datagram) = Datagram::decode(&heard.bytes[..len]) else {

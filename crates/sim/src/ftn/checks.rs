@@ -134,7 +134,7 @@ impl Checks {
             .report_unless_excused(at, Some(nodes.0), excuse, Rule::Authority, what);
     }
 
-    /// Forgets the reported pairs that contain a node without a token.
+    /// Forgets the reported pairs of a node that no longer holds the token.
     pub(super) fn clear_clashes(&mut self, node: usize, token: usize) {
         self.clashes
             .retain(|&(one, other, its)| its != token || (one != node && other != node));

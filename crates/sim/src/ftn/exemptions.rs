@@ -61,7 +61,7 @@ pub(super) struct Exemptions {
     unaware: Option<u64>,
     /// The tokens that each server knows.
     pub(super) known: Vec<u64>,
-    /// For each token: the last time at which a server that knew it lost its memory or was marked DOWN.
+    /// For each token: the last time at which a server that knew this token lost its memory or was marked DOWN.
     server_lost: BTreeMap<usize, u64>,
     /// The last time at which a server dropped tokens to save memory.
     dropped: Option<u64>,

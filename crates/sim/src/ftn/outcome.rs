@@ -71,9 +71,9 @@ counters! {
         attacker_grants,
         /// Confirmed updates.
         updates,
-        /// Changes to a leader that knew the sessions of its predecessor.
+        /// Changes of leadership to a leader that knew the sessions of its predecessor.
         warm,
-        /// Changes to a leader that did not know the sessions of the previous leader.
+        /// Changes of leadership to a leader that did not know the sessions of its predecessor.
         cold,
         /// Surveys that ended.
         surveys,

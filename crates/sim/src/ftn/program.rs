@@ -200,7 +200,7 @@ impl World {
             .entry(token)
             .or_default()
             .on_begun(update, asked, now);
-        // The length follows from the number, so it needs no random number.
+        // The length of the data follows from the number of the update, so no random number is needed.
         let length = usize::try_from(update).unwrap_or(0) % UPDATE_LENGTHS.len();
         Some(data(update, UPDATE_LENGTHS[length]))
     }
@@ -223,7 +223,7 @@ impl World {
         let Some(own) = self.running_client(at) else {
             return;
         };
-        // If the client has no such job, the answer could come after a new request for the token.
+        // Without a job, the command is omitted, because its answer could come after a new request for the token.
         let Some(job) = own.jobs.get_mut(&token) else {
             return;
         };

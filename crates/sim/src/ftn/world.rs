@@ -26,8 +26,8 @@ use ring_proto::ftn::endpoint::{Command, Endpoint, Net};
 /// The offset of the wall clocks. With this offset, the wall clocks start in 2026, because a cold leader derives its
 /// number from its wall clock.
 const WALL_OFFSET: i64 = 90_000_000_000_000_000;
-/// A server must not refuse the tokens of a survey or TRANSFER. The tokens of a survey or TRANSFER may exceed the limit
-/// by this number of bytes.
+/// A server must not refuse the tokens of a survey or TRANSFER. The tokens of a survey or TRANSFER may exceed the
+/// memory limit by this number of bytes.
 const UNREFUSABLE_BYTES: usize = 16 * 5_000;
 
 /// The values with which the processes of a run are started.

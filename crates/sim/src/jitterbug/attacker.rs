@@ -43,7 +43,7 @@ impl World {
     }
 
     /// Forges a pass to the second node, with a node's token or with a token that has a larger id. If the attacker
-    /// accepts the connection, forges the answer of a candidate with the same list.
+    /// accepts the connection, forges the answer of a candidate that has the giver's list.
     pub(super) fn forge_stream(&mut self, [_, to]: [usize; 2], side: Side) -> Vec<u8> {
         if side == 1 {
             return encode(&Message::Tp3);

@@ -21,7 +21,7 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// Checks two nodes that use tokens of these ids at the same time.
+    /// Checks two nodes that use tokens with these ids at the same time.
     pub(super) fn check_clash(
         &mut self,
         at: u64,

@@ -17,7 +17,7 @@ pub(super) fn of(number: u64, padding: usize) -> Vec<u8> {
     data
 }
 
-/// Returns the number of a program's data, or 0 if they are empty.
+/// Returns the number in a program's data, or 0 if the data are empty.
 pub(super) fn number_of(data: &[u8]) -> Option<u64> {
     if data.is_empty() {
         return Some(0);

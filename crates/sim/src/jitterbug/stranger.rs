@@ -46,8 +46,8 @@ impl World {
             bytes.truncate(self.rng.index(bytes.len()));
         }
         let is_tr = matches!(Message::decode_datagram(&bytes), Ok(Message::Tr1 { .. }));
-        // A valid datagram comes from a stranger's address. With a node's address, it would announce a wrong port for
-        // that node, and the node would miss its tenures.
+        // A valid datagram comes from a stranger's address. With a node's address, the datagram would announce a wrong
+        // port for that node, and the node would miss its tenures.
         let from = if is_tr { self.stranger() } else { from };
         self.inject(from, broadcast(), bytes.into());
     }

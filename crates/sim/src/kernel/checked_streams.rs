@@ -1,6 +1,6 @@
 //! The connections of a node: encrypted by the code of the daemon, and checked.
 //!
-//! A machine that requires encryption may get only the data that its peer has written on the same connection.
+//! A state machine that requires encryption may get only the data that its peer has written on the same connection.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -36,7 +36,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
     fn shrink(&mut self) {
         loop {
             let before = self.best.clone();
-            // The end comes first, because it removes the most actions with the fewest runs.
+            // The end of the run is shortened first, because this removes the most actions with the fewest runs.
             self.end_earlier();
             self.drop_actions();
             self.drop_nodes();

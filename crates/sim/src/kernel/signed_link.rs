@@ -1,4 +1,5 @@
-//! The link that a node's driver uses: it signs and verifies, and the simulator checks what the machine gets.
+//! The link of a node's driver: the link signs and verifies messages, and the simulator checks the messages that the
+//! state machine gets.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, VecDeque};
@@ -69,8 +70,8 @@ struct SignedMessage {
 pub(super) struct SignedMessages<A> {
     messages: BTreeMap<Bytes, Rc<SignedMessage>>,
     in_order: VecDeque<(u64, Bytes)>,
-    /// The last process of a sender whose messages a receiver got. The key has the receiver, its process, the sender
-    /// and its address, because a client's new process has a new port.
+    /// The last process of a sender whose messages a receiver got. The key contains the receiver, the receiver's
+    /// process, the sender, and the sender's address, because a client's new process has a new port.
     lives: BTreeMap<(usize, u32, usize, A), u32>,
     /// The maximum error of any clock rate of the run, in millionths.
     drift: u64,

@@ -201,7 +201,7 @@ pub struct ConnectionTable<P> {
     pub(super) seeds: Rng,
     /// Whether a node of the run has keys.
     pub(super) is_checked: bool,
-    /// For each node: whether its machine must not get data of connections without encryption.
+    /// For each node: whether its state machine must not get data of connections without encryption.
     pub(super) requires_encryption: Vec<bool>,
     /// Data that the state machine of the running node received although no node sent them.
     pub(super) forgeries: Vec<&'static str>,

@@ -158,8 +158,8 @@ pub trait System: Sized {
     /// Formats a message as one line.
     fn describe(bytes: &[u8]) -> String;
 
-    /// Reports a violation: a machine that requires signatures got a message or data that no node sent, or got them
-    /// again.
+    /// Reports a violation: a state machine that requires signatures got a message or data that no node sent, or got
+    /// them again.
     fn on_forgery(&mut self, moment: Moment, what: String);
 
     /// Changes the message to another sender or destination. The addresses belong to nodes of the simulation.

@@ -355,8 +355,8 @@ impl<M: Inspect> World<M> {
         let agree = |(_, node): (usize, &Node<M>)| node.own.constants.expect == ring.expect;
         let told = others.into_iter().all(agree);
         let expect = expect.filter(|&expect| told && expect <= ring.max_members);
-        // The times of at most one node may be far from the ring's, because the times of several such nodes could count
-        // as the ring's.
+        // The times of at most one node may differ much from the ring's times, because the times of several such nodes
+        // could count as the ring's times.
         let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
         let is_far = |(_, node): (usize, &Node<M>)| {
             let (theirs, ring) = (node.own.constants.heartbeat, ring.heartbeat);

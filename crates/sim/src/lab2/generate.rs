@@ -199,8 +199,8 @@ struct Generator {
 }
 
 impl Generator {
-    /// Draws IDLE_HOLD: mostly the default, or a tenth of it for more handovers in the same time. A fast rotation costs
-    /// a thousand times as many frames.
+    /// Draws IDLE_HOLD: in most cases the default, otherwise a tenth of the default, for more handovers in the same
+    /// time. A fast rotation costs a thousand times as many frames.
     fn draw_idle_hold(&mut self) -> u64 {
         match self.rng.below(100) {
             0..2 => 0,
@@ -410,7 +410,8 @@ impl Generator {
             FaultKind::Guardian => self.add_guardians(at),
             FaultKind::Dead => {
                 let first = self.draw_up_to(DEAD_ADDRESSES);
-                // A station that has just sent a frame counts as one of the eight that answer others.
+                // A station that has just sent a frame counts as one of the eight members that answer the other
+                // members.
                 let spoke = !self.some_spoke && self.rng.chance(500);
                 self.some_spoke |= spoke;
                 let most = if spoke { 7 } else { 200 };
@@ -616,7 +617,7 @@ impl Generator {
         }
     }
 
-    /// Adds a fault shortly after `at`, and programs that take locks soon after its beginning. A fault of the kind
+    /// Adds a fault shortly after `at`, and programs that take locks soon after the fault begins. A fault of the kind
     /// `Crash` kills several nodes at nearly the same time.
     fn add_fault_during_locks(&mut self, kind: FaultKind, at: u64) {
         let begins = at + self.draw_duration(MS, SECOND);

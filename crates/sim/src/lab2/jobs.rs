@@ -77,8 +77,8 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Whether the node may request permission for the job. After a start, the node first waits for a lease, as a
-    /// daemon does.
+    /// Whether the node may request permission for the job. After a start, the node first waits until it has a lease,
+    /// as a daemon does.
     fn may_request_run(&self, at: usize, job_run: &JobRun) -> bool {
         let node = &self.nodes[at];
         let Some(machine) = node.driver.as_ref().map(Driver::machine) else {

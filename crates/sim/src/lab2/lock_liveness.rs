@@ -41,7 +41,7 @@ impl<M: Inspect> World<M> {
         }
         if !quorum {
             self.cancel_locks(true);
-            // Without a quorum, nobody may remove the record of a dead member, and programs wait for its lock.
+            // Without a quorum, no owner may remove the record of a dead member, and programs wait for its lock.
             if self.knows_lost_quorum_lock() {
                 self.cancel_locks(false);
                 return;

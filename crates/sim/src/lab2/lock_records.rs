@@ -192,7 +192,7 @@ impl<M: Inspect> World<M> {
                 !fence.is_stronger_than(&removed.fence) && until > node.clock.monotonic(self.now)
             });
             let counts = it.lock.quorum || is_whole && self.is_of_live_process(it);
-            // A program that uses a lock of its node again has another session than the record (I54).
+            // The session of a program that uses a lock of its node again differs from the session of the record (I54).
             let may_use =
                 it.lock.quorum && !it.lock.shared && removed.quorum_name == Some(it.lock.name);
             // A node with a new address makes a new record of the session. The record of the old address ends by

@@ -2,8 +2,8 @@
 //!
 //! A program relies on its lock until the end of its lease, as its node last reported it. The program continues until
 //! this time even if the process of its node stalls or dies. Some programs also ignore the loss of their locks until
-//! then. At grade quorum, the rule always holds. At other grades,
-//! the rule holds if the segment never splits and loses no frame, and the process of the earlier program's node lives.
+//! then. At grade quorum, the rule always holds. At other grades, the rule holds if the segment never splits and loses
+//! no frame, and if the earlier program's node does not die.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{LockMode, Token};

@@ -100,7 +100,7 @@ impl<M: Inspect> World<M> {
     }
 
     /// Reports the state of the link, with the current addresses. A stalled process learns the state when it continues,
-    /// and a dead process when it starts.
+    /// and a dead process learns the state when it starts.
     pub(super) fn report_link(&mut self, at: usize) {
         let (mtu, unplugged) = (self.payload_max(at), self.nodes[at].unplugged);
         let NodeData { mac, ip, .. } = self.nodes[at].own;

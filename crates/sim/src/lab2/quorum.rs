@@ -27,7 +27,8 @@ impl<M: Inspect> World<M> {
         }
         let local = node.clock.monotonic(now);
         let until = machine.quorum_until().filter(|&until| until > local);
-        // A node that accepted its token too late confirms it before its application relies on it.
+        // If a node accepted its token too late, its application does not rely on the token until the node is sure of
+        // it.
         let is_relied_on = node.own.quorum.is_some() || machine.lease_until(local).is_some();
         let told = until.filter(|_| machine.may_use() && is_relied_on);
         node.own.quorum = told.map(|until| OwnerQuorum {

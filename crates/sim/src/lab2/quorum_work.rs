@@ -16,7 +16,7 @@ const PROMISE_LEN: usize = 71;
 const ANSWERING_RING_MAX: usize = 64;
 
 impl<M: Inspect> World<M> {
-    /// Whether all live members can get a quorum, because enough live members can confirm a tenure. A node without
+    /// Whether enough live members can confirm a tenure, so that each live member can get a quorum. A node without
     /// other members has no quorum, unless it expects a certain number of members.
     pub(super) fn may_have_quorum(&self) -> bool {
         let live = self.live().count();

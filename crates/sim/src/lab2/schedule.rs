@@ -97,7 +97,7 @@ impl Schedule {
             idle_hold: Duration::from_micros(self.idle_hold_us),
             take_timeout: Duration::from_micros(self.take_timeout_us),
             take_attempts: self.take_attempts,
-            // The tables also need space for stations that do not exist and that a wrong table lists.
+            // The tables also need space for nonexistent stations that a wrong table lists.
             max_members: default.max_members.max(2 * self.nodes),
             expect: Some(self.nodes),
             forget: Some(Duration::from_micros(self.forget_us)),
@@ -254,8 +254,8 @@ declare_faults! {
         /// Makes the node request the job with this number. With `quorum`, the job needs grade quorum; otherwise, any
         /// grade is enough. The job does not run if it has already run in its period.
         Once[node] { job: u8, quorum: bool, work_us: u64 },
-        /// Starts a program at the node that takes the lock with the number `name`, works and releases the lock. With
-        /// `quorum`, the lock needs grade quorum; otherwise, any grade is enough.
+        /// Starts a program at the node; the program takes the lock with the number `name`, works and releases the
+        /// lock. With `quorum`, the lock needs grade quorum; otherwise, any grade is enough.
         Lock[node] {
             name: u8,
             shared: bool,

@@ -1,5 +1,5 @@
 //! A station outside the ring that sends wrong frames. The station is broken, not malicious. The station never sends a
-//! token that is stronger than the strongest token, or a token of another author.
+//! token that is stronger than the strongest token, and never sends a token of another author.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{

@@ -13,7 +13,7 @@ use super::system::World;
 const DELAY_MAX: Duration = Duration::from_secs(1);
 
 impl<M: Inspect> World<M> {
-    /// Begins a survey of a node, with this number of probes and this time if it is a measurement.
+    /// Begins a survey of a node; for a measurement, the members also send this number of probes during this time.
     pub(super) fn survey(&mut self, at: usize, measurement: Option<(u8, Duration)>) {
         let own = host_report();
         let request = SurveyRequest { measurement, own };

@@ -127,7 +127,7 @@ impl<M> Lab2System<M> {
     /// slowest node's promises last.
     pub(super) fn void_promises_from(&mut self, at: u64) {
         let lasts = nanos(self.slowest.max(4 * self.constants.waiter_timeout()));
-        // A lock that was granted under such a promise lasts for a lease longer.
+        // A lock that was granted under such a promise lasts one lease longer than the promise.
         let lease = nanos(self.slowest.max(self.constants.waiter_timeout()) * LEASE_PERIODS);
         let until = at.saturating_add(lasts);
         self.checks.exemptions.void_promises(until);
@@ -286,7 +286,8 @@ impl<M: Inspect> System for Lab2System<M> {
     fn on_event(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let seen = &mut own.seen;
         match *event {
-            // All effects of one frame are handled before the next frame, and its events come after its answers.
+            // A node handles all effects of a frame before it reads the next frame, and the events of a frame come
+            // after the answers to it.
             Event::Received { .. } | Event::Dropped { .. } => {
                 let replies = std::mem::take(&mut seen.replies);
                 let Moment { at, node } = moment;

@@ -24,7 +24,7 @@ impl<M: Inspect> World<M> {
     /// Creates a simulation of nodes on a segment without faults; no node is started.
     ///
     /// # Panics
-    /// Panics if there are more than 65,536 nodes, or if the constants cannot work.
+    /// Panics if there are more than 65,536 nodes, or if the constants are invalid.
     pub fn new(nodes: usize, constants: Constants, seed: u64) -> Self {
         assert!(nodes <= 1 << 16, "a simulation has at most 65,536 nodes");
         if let Err(error) = constants.check() {

@@ -252,7 +252,7 @@ fn a_member_that_waits_for_more_than_its_turns_is_found() {
 }
 
 fn with_crash(successor: u64) -> RunBuilder {
-    // Station 0 holds the token at 4000, and dies immediately after its heartbeat.
+    // Station 0 holds the token 4000 ms after the start, and dies immediately after its heartbeat.
     let mut run = RunBuilder::new()
         .rotates(CALM, 4000, token(10))
         .crash(0, 4001, 6000);

@@ -62,7 +62,7 @@ pub(super) fn check(
 ) -> VoteFindings {
     let mut findings = VoteFindings::default();
     let mut heartbeats: HashMap<(Token, u32), (Duration, MacAddr)> = HashMap::new();
-    // The newest token of each chain that was offered without success.
+    // For each chain: its newest token that was offered without success.
     let mut failed: HashMap<(MacAddr, u32), u64> = HashMap::new();
     let mut vote: Option<Vote> = None;
     let mut own: Option<Token> = None;
@@ -88,14 +88,15 @@ pub(super) fn check(
             let newest = failed.entry(token.chain()).or_insert(token.progress);
             *newest = token.progress.max(*newest);
         }
-        // A member that was stopped reads the broadcast and older heartbeats in their order, but all of them late.
+        // A member that was stopped reads the broadcast and older heartbeats in their order, but it reads all of them
+        // late.
         let ends = |vote: &Vote| {
             let newest = failed.get(&vote.token.chain());
             newest.is_some_and(|&newest| newest > vote.token.progress)
         };
         vote = vote.filter(|vote| !ends(vote));
         if let (Message::TokenIsHere { token, .. }, true) = (&seen.message, seen.port == port) {
-            // An owner that outbids another one continues its tenure with a token that it has minted.
+            // An owner that outbids another owner continues its tenure with a token that it has minted.
             let continues = token.author == seen.author
                 && own.is_some_and(|own| own.chain() != token.chain())
                 && own.zip(vote).is_some_and(|(own, vote)| {
@@ -128,7 +129,7 @@ pub(super) fn check(
         findings.count += 1;
         let token = confirmed.token;
         let heartbeat = heartbeats.get(&(token, confirmed.beat));
-        // A confirmation may be a broadcast, if the PING is also news for all members.
+        // A confirmation may be a broadcast, if the PING also contains news for all members.
         let is_holder = |author: MacAddr| seen.dst == author || seen.is_broadcast();
         let Some(&(sent, holder)) = heartbeat.filter(|(_, author)| is_holder(*author)) else {
             findings

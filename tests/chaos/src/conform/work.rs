@@ -113,7 +113,7 @@ impl Contenders {
         })
     }
 
-    /// Starts a program that takes locks of the judged program with a shell line.
+    /// Starts a program that uses a shell line to take locks of the judged program.
     pub(super) fn add_line(&mut self, name: &'static str, line: &str, seed: u64) -> Result<()> {
         let program = env::current_exe().context("cannot find the running program")?;
         let line = line.replace("{job}", &program.display().to_string());

@@ -254,7 +254,7 @@ impl Member {
         }
     }
 
-    /// If the strongest known token beats the token of `holder`, and the owner of the stronger token is silent, tells
+    /// If the strongest known token beats the token of `holder`, and the owner of the stronger token is silent, informs
     /// `holder` about the stronger token.
     fn object_to(&mut self, now: Duration, token: Token, holder: MacAddr, out: &mut Vec<Outgoing>) {
         let Some((known, last)) = self.known else {

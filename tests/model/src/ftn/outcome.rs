@@ -70,7 +70,7 @@ fn is_grant(sent: &SentDatagram) -> bool {
     })
 }
 
-/// Returns the id of a client that holds a token without a session at the server.
+/// Returns the id of a client that holds a token although it has no session at the server.
 fn holder_without_session(server: &Server, now: Instant) -> Option<i32> {
     let mut holders = server
         .tokens()

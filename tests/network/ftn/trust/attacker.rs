@@ -75,7 +75,7 @@ impl Attacked {
         })
     }
 
-    /// Sends a message with the source address of a server or client, unsigned and with forged signatures.
+    /// Sends a message with the source address of a server or client, first unsigned and then with forged signatures.
     fn send(&self, from: SocketAddrV4, to: usize, sender: i32, message: Message<'_>) -> Result<()> {
         let node = self.stand.servers.segment().node(to);
         let ip = node.ip().context("the node has an address")?;

@@ -26,7 +26,7 @@ fn a_client_takes_only_the_tokens_that_its_key_permits() -> Result<()> {
     for command in [&["set", "index", "x"][..], &["run", "index", "--", "true"]] {
         stand.expect(own, command, 2, &reason)?;
     }
-    // This client ignores the names of its key, but the servers do not.
+    // This client ignores the names that its key permits, but the servers do not.
     stand.write_client_file("all.keys", &client_line(CLIENT_KEY, ""))?;
     let all = Some("all.keys");
     for data in ["x", &data] {

@@ -15,7 +15,7 @@ use ring_segment::{Test, WAIT_LIMIT, key_line};
 use super::stand::ServerStand;
 use crate::locks::program::Running;
 
-/// The servers are on the first nodes, and the clients on the next one.
+/// The servers are on the first nodes, and the clients are on the next node.
 const SERVERS: usize = 3;
 const CLIENTS: usize = SERVERS;
 /// The key of clients that may have the tokens `held`, `load` and `backup/*`.

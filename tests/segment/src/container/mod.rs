@@ -53,7 +53,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Commands that process 1 runs before it becomes systemd.
 const BOOT_SCRIPT: &str = include_str!("boot.sh");
-/// Commands that move a process from outside into a control group of the container and then start its program.
+/// Commands that move an outside process into a control group of the container, and then start the program of this
+/// process.
 const ENTER_SCRIPT: &str = r#"
     mkdir -p /sys/fs/cgroup/shell
     echo 0 >/sys/fs/cgroup/shell/cgroup.procs
