@@ -1,7 +1,7 @@
 //! Measures how long a program waits for the token at the control socket. No process starts during this time.
 //!
-//! Floor and locks are measured in turn on the same segment. The floor is one hop of a frame through the simplest
-//! possible program, see `benches/token_pass`.
+//! The floor and the locks are measured in turn on the same segment. The floor is one hop of a frame through the
+//! simplest possible program, see `benches/token_pass`.
 //!
 //! `--rivals` measures ringd, an etcd of three nodes and a Redis, which must be installed (`rivals`). `updates` counts
 //! the updates that are lost under a lock during faults. `names` measures named locks, and `full` measures

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Period of heartbeats. With this period, a member counts as silent after 3.2 s.
 const HEARTBEAT: Duration = Duration::from_millis(25);
-/// Part of the warning of an overloaded machine.
+/// Part of the warning that reports an overloaded machine.
 const LOAD_WARNING: &str = "raise --take-timeout";
 
 pub(crate) fn tests() -> Vec<Test> {

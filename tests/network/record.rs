@@ -102,7 +102,7 @@ impl Record {
         })
     }
 
-    /// Returns all packets until now. On a busy machine, the thread may not have read the last ones yet.
+    /// Returns all packets until now. On a busy machine, the thread may not have read the last packets yet.
     fn packets(&self) -> Vec<Packet> {
         if let Err(error) = self.receiver.read() {
             eprintln!("the record is not complete: {error:#}");

@@ -11,8 +11,8 @@ use crate::REST_TIME;
 use crate::contest::{self, Lock, percentile};
 use crate::real::daemon::Daemon;
 
-/// Measured situations of a lock. [`Latencies`] has one value for each. The number is the situation of the token with
-/// which the named lock is compared. No program can take a token that another program keeps.
+/// Measured situations of a lock. [`Latencies`] has one value for each situation. The number is the index of the
+/// token's situation with which the named lock is compared. No program can take a token that another program keeps.
 pub(super) const SITUATIONS: [(&str, usize); 6] = [
     ("take, the token has just come to another node", 0),
     ("the same, rested", 1),

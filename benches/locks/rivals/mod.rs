@@ -1,10 +1,10 @@
 //! Compares ringd with the locks of etcd and Redis on the same segment (Debian's packages `etcd-server` and
 //! `redis-server`).
 //!
-//! Each node's program keeps one connection open. With ringd the connection leads to the control socket. With etcd it
-//! leads over HTTP to the member on the node (gRPC gateway, `/v3/lock`). With Redis it is over TCP to the server on a
-//! separate node. All daemons keep their data in memory (`/run`), so no disk affects the results. The kernel chooses
-//! the CPUs of the daemons.
+//! Each node's program keeps one connection open. With ringd the connection leads to the control socket. With etcd the
+//! connection leads over HTTP to the member on the node (gRPC gateway, `/v3/lock`). With Redis the connection leads
+//! over TCP to the server on a separate node. All daemons keep their data in memory (`/run`), so no disk affects the
+//! results. The kernel chooses the CPUs of the daemons.
 
 pub(crate) mod etcd;
 pub(crate) mod redis;

@@ -60,7 +60,7 @@ pub(super) fn cause_faults(
     while Instant::now() < until {
         sleep(draw_time(0.2..0.8, chance));
         let fault = match kind {
-            // The first element is `None`.
+            // The first element is the fault `None`, which causes no fault.
             Fault::Mixed => *chance.choice(&faults[1..]).unwrap_or(&kind),
             _ => kind,
         };

@@ -105,7 +105,7 @@ impl Flaw {
         sim::andrews::run(settings)
     }
 
-    /// Makes the steps of an attack on nodes with keys. The input describes the steps.
+    /// Carries out the steps of an attack on nodes with keys. The input describes the steps.
     ///
     /// # Errors
     /// Returns the effect of the attack.
@@ -113,7 +113,7 @@ impl Flaw {
         attack::World::run(input)
     }
 
-    /// Makes the steps of an attack on an encrypted stream. The input describes the steps.
+    /// Carries out the steps of an attack on an encrypted stream. The input describes the steps.
     ///
     /// # Errors
     /// Returns the effect of the attack.

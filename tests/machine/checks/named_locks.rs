@@ -37,7 +37,7 @@ pub(super) struct NamedLocks {
     serial: u64,
     /// The hash of each table in the node's last frame about this table.
     hashes: [u64; 2],
-    /// The latest time of an input. Scripts set the clock back.
+    /// The latest time of an input. Scripts may set the clock back, so the last input may have an earlier time.
     latest: Instant,
 }
 
@@ -70,7 +70,7 @@ impl NamedLocks {
         self.last.saturating_sub(u64::from(ago % 8))
     }
 
-    /// Ends all sessions with the process of the node.
+    /// Ends all sessions, because the process of the node has ended.
     pub(super) fn on_restart(&mut self) {
         self.open.clear();
     }

@@ -49,7 +49,7 @@ pub(super) enum LinkChange {
     Ip(u8),
     /// Brings the interface up with one of two MAC addresses.
     Mac(bool),
-    /// Brings the interface up with a new MTU. The MTU may be very small, or larger than Ethernet's.
+    /// Brings the interface up with a new MTU. The MTU may be very small, or larger than the MTU of Ethernet.
     Mtu(u8),
 }
 

@@ -78,7 +78,7 @@ impl RingModel {
         ring.frames.extend(sent);
     }
 
-    /// Fires the timeouts of a node that are due at once. Most frames about named locks wait for such a timeout.
+    /// Fires those timeouts of a node that are due immediately. Most frames about named locks wait for such a timeout.
     /// Without this reduction, other events could happen first. The network can delay the sent frames in the same way.
     fn settle(&self, ring: &mut Ring, at: usize) {
         for _ in 0..TIMEOUTS_AT_ONCE_MAX {

@@ -177,7 +177,7 @@ pub(crate) fn note_command(programs: &mut Vec<LockHolder>, command: &Command) {
     }
 }
 
-/// Returns the programs of a node after the death of its process. Programs that wait end with the process.
+/// Returns the programs of a node after the death of its process. Programs that wait end together with the process.
 pub(crate) fn after_crash(programs: &[LockHolder]) -> Vec<LockHolder> {
     let holders = programs.iter().filter(|it| it.claim.is_some());
     let orphans = holders.map(|it| LockHolder {

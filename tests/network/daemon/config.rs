@@ -194,7 +194,7 @@ fn a_reload_changes_hooks_and_the_log() -> Result<()> {
     let file = File::new("")?;
     let folder = file.folder.path().join("hooks");
     fs::create_dir(&folder)?;
-    // Without a folder for hooks, a daemon of root gives up the right to end hooks.
+    // Without a folder for hooks, a daemon that runs as root gives up the right to end hooks.
     let with_folder = format!("{STEADY}hooks-dir = '{}'\n", folder.display());
     file.write(&with_folder)?;
     let daemon = ringd(segment.node(0), &file.path()).spawn()?;

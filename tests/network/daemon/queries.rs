@@ -283,7 +283,7 @@ fn json_lines_are_json() -> Result<()> {
 fn each_change_gets_a_line() -> Result<()> {
     let timing = Timing::tolerant(HEARTBEAT);
     let mut ring = Ring::start(Segment::bridge(2)?, 1, timing, binaries())?;
-    // The first node is elected for certain only if it is alone.
+    // The first node is certain to be elected only while no other node runs.
     ring.daemons[0].wait_for_line(WAIT_LIMIT, |line| line.contains("-> OWNER"))?;
     ring.join()?;
     ring.wait_until_formed()?;

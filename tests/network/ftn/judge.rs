@@ -19,7 +19,7 @@ const DEASSIGN: i64 = 2;
 /// State READY in a message.
 const READY: i64 = 2;
 
-/// Servers and values derived from their options.
+/// The servers, and values that follow from their options.
 pub(super) struct Service {
     pub lines: Vec<String>,
     pub servers: Vec<SocketAddr>,

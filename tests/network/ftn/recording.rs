@@ -47,7 +47,7 @@ fn datagrams_of_servers_are_dissected_as_the_codec_decodes_them() -> Result<()> 
         let sent = record.datagrams_both_ways(PORT);
         sent.iter().any(|it| it.bytes.starts_with(&[REVOKE]))
     });
-    // These data do not fit one datagram.
+    // These data do not fit into one datagram.
     run(&stand, &["set", "-w", "30", "long", &"d".repeat(4_000)])?;
     stand.server(leader).kill()?;
     let others: Vec<_> = (0..3).filter(|&index| index != leader).collect();

@@ -145,7 +145,7 @@ fn ringctl_waits_for_states_of_jitterbug_and_refuses_other_states() -> Result<()
     Ok(())
 }
 
-/// All commands write their begin and their end into one file.
+/// All commands write their start and their end into one file.
 fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
     const RUNS: usize = 3;
     let stand = NodeStand::new(Kind::Bridge, 3, &LONG_LEASE)?;

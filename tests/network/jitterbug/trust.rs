@@ -244,7 +244,7 @@ impl Attacked {
         Ok(())
     }
 
-    /// Sends a datagram to a node; `None` means to all nodes.
+    /// Sends a datagram to a node; `None` means all nodes.
     fn send(&self, from: usize, to: Option<usize>, payload: &[u8]) -> Result<()> {
         let to_all = (
             MacAddr::broadcast(),

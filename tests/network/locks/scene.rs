@@ -21,7 +21,7 @@ pub(super) struct LockScene {
 }
 
 impl LockScene {
-    /// Makes a scene on a shared ring of two. The test must not harm this ring.
+    /// Makes a scene on a shared ring of two nodes. The test must not harm this ring.
     pub(super) fn new() -> Result<Self> {
         Self::on(Box::new(shared_ring(2)?))
     }

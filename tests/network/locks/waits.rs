@@ -1,4 +1,4 @@
-//! Waits for the token: messages to the waiting user, and how the wait ends.
+//! Waits for the token: messages to the waiting user, and the end of the wait.
 
 use std::fs;
 use std::process::Command;
@@ -62,7 +62,7 @@ fn a_wait_for_another_program_prints_nothing() -> Result<()> {
     let daemon = &ring.daemons[1];
     let mut run = Running::start(&mut ringctl(daemon, &["run", "--", "true"]))?;
     wait_until_lock_is_wanted(daemon)?;
-    // This command reports every reason. It reports later than the other command would.
+    // This command reports every reason. It reports later than the other command does.
     let mut set = Running::start(&mut ringctl(daemon, &["data", "set", "x"]))?;
     set.expect_error("ringctl: waiting for the token: held by ")?;
     holder.unlock()?;

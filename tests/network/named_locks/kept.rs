@@ -49,7 +49,7 @@ fn take(client: &mut Client, name: &str, grade: &str) -> Result<FencingToken> {
     fencing(client)
 }
 
-/// Takes a lock on a node again and again, and releases it. Then kills the node's daemon while it keeps the lock.
+/// Takes a lock on a node again and again, and releases it. Then kills the node's daemon while the node keeps the lock.
 /// Returns `None` if the daemon released the lock before its end. Otherwise, returns the time until another node had
 /// the lock.
 fn kill_keeper(is_owner: bool, grade: &str) -> Result<Option<Duration>> {

@@ -15,7 +15,7 @@ use super::WAIT_LIMIT;
 
 /// Time between two commands. A reader needs at least this time to type a command.
 const TYPING_TIME: Duration = Duration::from_millis(500);
-/// Line in a page that stands for left-out output.
+/// Line in a page that stands for omitted output.
 const LEFT_OUT: &str = "...";
 
 /// A shell that runs the commands of a page, like a terminal of a reader.

@@ -35,7 +35,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![a_job_in_containers_runs_on_one_machine]
 }
 
-/// Installs everything on a machine. Machine `at` uses the page's address plus `at`.
+/// Installs everything on a machine. The address of machine `at` is the page's address plus `at`.
 fn install(machine: &Container, at: usize) -> Result<()> {
     ensure!(
         std::path::Path::new("/usr/sbin/dockerd").exists(),

@@ -69,7 +69,7 @@ impl RecipeScene {
     }
 }
 
-/// Installs a file at the path in the file's first comment. An explanation may follow the path.
+/// Installs a file at the path that the file's first comment contains. An explanation may follow the path.
 fn install(machine: &Container, mode: u32, text: &str) -> Result<()> {
     let mut comments = text.lines().filter_map(|line| line.strip_prefix("# "));
     let comment = comments.next().context("a comment with a path")?;

@@ -247,7 +247,7 @@ fn one_machine_of_two_segments_runs_the_job_under_a_lock_in_etcd() -> Result<()>
     let _etcd = Etcd::start(&backbone)?;
     let lines = block(SEVERAL_SEGMENTS, "#!/bin/sh\n# /usr/local/bin/etcd-lines")?;
     let site = Site::new(backbone, |machine| install(machine, 0o755, lines))?;
-    // Each fault costs a lease of 15 s.
+    // Each fault takes as long as a lease of 15 s.
     site.survive_faults(1)
 }
 

@@ -27,7 +27,7 @@ use crate::record::{Record, Sent};
 
 /// Period of heartbeats. With a shorter period, a busy machine may end the locks of this test.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// A frame of the EtherType of rings that receivers refuse.
+/// A frame that has the EtherType of rings, and that receivers refuse.
 const REFUSED_FRAME: [u8; 22] = [
     2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5, 99, 0, 2, 0, 0, 0, 0, 1,
 ];

@@ -24,7 +24,7 @@ pub struct Pty {
     master: File,
     slave: OwnedFd,
     output: Arc<Mutex<Output>>,
-    /// The modes at the beginning.
+    /// The modes of the terminal at the beginning.
     modes: Modes,
 }
 

@@ -34,7 +34,7 @@ const STANDING_MARK: &[u8] = b"RGD4";
 pub struct Rules {
     /// Whether each port carries frames.
     pub up: Vec<bool>,
-    /// Partition of each port. Frames stay in their partition.
+    /// Partition of each port. Frames do not leave the partition of their port.
     pub partition: Vec<usize>,
     /// Pairs of ports. No frame passes from the first port to the second port.
     pub blocked: HashSet<(usize, usize)>,

@@ -1,4 +1,4 @@
-//! Datagrams and connections of an attacker in the names of nodes.
+//! Datagrams and connections with which an attacker pretends to be a node.
 
 use ring_codec::andrews::{Election, Message, Method};
 
@@ -8,7 +8,7 @@ use crate::kernel::streams::Side;
 use crate::kernel::system;
 
 impl World {
-    /// Forges a datagram of a node about another node.
+    /// Forges a datagram in the name of a node; the datagram is about another node.
     pub(super) fn forge(
         &mut self,
         _: &system::Message<AndrewsSystem>,

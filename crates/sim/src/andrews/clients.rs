@@ -22,7 +22,7 @@ pub(super) struct ClientRequest {
     pub(super) node: usize,
     pub(super) life: u32,
     is_post: bool,
-    /// The key, if the request has a key. Only one of the requests with the same key is written.
+    /// The key, if the request has a key. Only one of the posts with the same key is written.
     key: Option<u64>,
     /// The time, in nanoseconds.
     pub(super) at: u64,

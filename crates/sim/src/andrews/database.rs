@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// Runs a transaction, or fails it.
+    /// Runs a transaction, or makes it fail.
     pub(super) fn run_transaction(
         &mut self,
         at: usize,

@@ -166,7 +166,7 @@ impl World {
     fn check_calm(&mut self, bounds: &Bounds) -> bool {
         let before = self.unusual_events();
         let visits = self.visits();
-        // The time of the current hop is added.
+        // The limit includes the time of the current hop.
         let limit = 2 * bounds.round;
         if self
             .run_until(limit, |sim| sim.have_all_had_token(&visits))

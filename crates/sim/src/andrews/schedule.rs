@@ -12,7 +12,7 @@ use super::outcome::{Rule, Stats};
 use crate::kernel::faults;
 use crate::kernel::schedule::{Nodes, declare_faults, declare_schedule};
 
-/// The maximum rate error of clocks, in millionths.
+/// The maximum error of a clock's rate, in millionths.
 pub(super) const MAX_RATE: i32 = 10_000;
 /// The maximum number of nodes of a run.
 pub const MAX_NODES: usize = 64;

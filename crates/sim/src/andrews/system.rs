@@ -31,7 +31,7 @@ use crate::kernel::trace::Trace;
 /// connections that the state machine has given up. The remaining half is enough: the state machine needs 22
 /// connections, and one more to refuse other peers.
 const CONNECTIONS_MAX: u16 = 64;
-/// A length that no sent datagram reaches.
+/// A length that is larger than the length of every datagram.
 const DATAGRAM_LEN_MAX: usize = 64;
 
 pub(super) type World = simulation::Simulation<AndrewsSystem>;
@@ -76,7 +76,7 @@ pub(super) struct AndrewsSystem {
     pub(super) clients: Clients,
     /// The times of the latest changes of the coordinator's beat or of the coordinator's row.
     pub(super) beats: VecDeque<u64>,
-    /// The number of nodes with a token. If no node has a token: the time since which no node has a token.
+    /// The number of nodes with a token. `idle_since` is the time since which no node has a token.
     pub(super) holders: usize,
     pub(super) idle_since: u64,
     pub(super) trace: Trace,

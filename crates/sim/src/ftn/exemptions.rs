@@ -133,7 +133,8 @@ impl Exemptions {
         self.note_server_lost(now, server);
     }
 
-    /// Records that a server lost its knowledge of its tokens. Then only the clients know who holds them.
+    /// Records that a server lost its knowledge of its tokens. After this loss, only the clients know the holders of
+    /// these tokens.
     pub(super) fn note_server_lost(&mut self, now: u64, server: usize) {
         self.note_tokens_lost(now, self.known[server]);
     }
@@ -187,8 +188,8 @@ impl Exemptions {
         self.used = self.configurations.last().copied().unwrap_or_default();
     }
 
-    /// Records whether a server uses a number from before a lost state file. When the last server stops using such a
-    /// number, the excuse for wrong grants ends after a further CT.
+    /// Records whether a server uses a number from the time before a state file was lost. When the last server stops
+    /// using such a number, the excuse for wrong grants ends after a further CT.
     fn note_used_again(&mut self, now: u64, server: usize, uses: bool) {
         if std::mem::replace(&mut self.uses_again[server], uses) && !uses {
             self.file_lost = Some(now);

@@ -62,7 +62,7 @@ impl Schedule {
             rng,
             options: own,
         };
-        // By default, sessions survive a change of the leader. In some runs they do not survive it.
+        // By default, sessions survive a change of the leader. In some runs, sessions do not survive this change.
         let change = server_timeout_us + 4 * heartbeat_us;
         let client_timeout_us =
             generator

@@ -12,9 +12,9 @@ use super::system::{FtnEvent, FtnSystem, World};
 use super::update_log::data;
 use ring_proto::ftn::endpoint::Command;
 
-/// The lengths of updates. Most updates are short, and some are longer than a datagram. The longest update has the same
-/// number of parts as a window. A longer update needs a second exchange, and the time limit of a grant is too short for
-/// a second exchange.
+/// The lengths of updates. Most updates are short, and some are longer than a datagram. The longest update has as many
+/// parts as a window can contain. A longer update needs a second exchange, and the time limit of a grant is too short
+/// for a second exchange.
 pub(super) const UPDATE_LENGTHS: [usize; 5] = [0, 0, 40, 1_500, 16_000];
 
 impl FtnSystem {

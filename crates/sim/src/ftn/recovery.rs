@@ -153,9 +153,9 @@ impl World {
         self.system.checks.findings.report(now, None, rule, what);
     }
 
-    /// Checks that one leader stays and all servers become READY. A late STATE from before a lost state file may have a
-    /// larger number than the leader. If the leader receives such a STATE, the leader gives way. After the last such
-    /// STATE, the service must recover one more time.
+    /// Checks that one leader stays and all servers become READY. A late STATE that was sent before a state file was
+    /// lost may have a larger number than the leader. If the leader receives such a STATE, the leader gives way. After
+    /// the last such STATE, the service must recover one more time.
     fn check_one_leader(
         &mut self,
         options: &Options,

@@ -10,8 +10,8 @@ use super::outcome::{Rule, Stats};
 use crate::kernel::faults::{self, NetworkFault};
 use crate::kernel::schedule::{MAX_TIME_US, Nodes, declare_faults, declare_schedule};
 
-/// The maximum rate error of clocks, in millionths. With this maximum rate error, the rates of any two clocks differ by
-/// at most an eighth.
+/// The maximum error of a clock's rate, in millionths. With this maximum rate error, the rates of any two clocks differ
+/// by at most an eighth.
 pub(super) const MAX_RATE: i32 = 58_000;
 /// The maximum numbers of servers and clients of a run.
 pub(super) const MAX_SERVERS: usize = 9;
@@ -36,7 +36,7 @@ declare_schedule! {
         pub server_timeout_us: u64,
         /// CT, and the grace period of a cold leader.
         pub client_timeout_us: u64,
-        /// The maximum number of bytes of tokens at a server.
+        /// The maximum memory for tokens at a server, in bytes.
         pub max_memory: usize,
     }
     last {

@@ -18,13 +18,13 @@ struct UpdateRecord {
     certain: Option<u64>,
 }
 
-/// The updates of one token, by their numbers. Number 0 is the empty data.
+/// The updates of one token, by their numbers. Number 0 stands for empty data.
 #[derive(Debug)]
 pub(super) struct UpdateLog {
     writes: BTreeMap<u64, UpdateRecord>,
 }
 
-/// An error of the data that a grant shows.
+/// An error in the data that a grant shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DataError {
     /// No client wrote the data.
@@ -116,7 +116,7 @@ mod tests {
         update_log.on_begun(1, 5, 10);
         update_log.on_confirmed(1, 20);
         update_log.on_begun(2, 25, 30);
-        // Update 2 may or may not be done.
+        // It is not certain that update 2 has taken effect.
         assert_eq!(update_log.on_shown(1, 35, 36), None);
         assert_eq!(update_log.on_shown(2, 35, 36), None);
         // Update 2 has been shown.

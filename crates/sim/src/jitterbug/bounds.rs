@@ -24,7 +24,7 @@ pub(super) struct Bounds {
     pub(super) latency: Duration,
     /// The maximum duration of a node's tenure without faults.
     pub(super) turn: Duration,
-    /// The longest restore of a node.
+    /// The longest duration of a restore.
     restore: Duration,
     /// The longest restore time of a node that never had a token.
     first: Duration,
@@ -56,7 +56,7 @@ impl Bounds {
         }
     }
 
-    /// Returns `renew_timeout` + D and the latency of the datagrams.
+    /// Returns the sum of `renew_timeout`, D and the latency of the datagrams.
     pub(super) fn replacement_time(&self) -> Duration {
         self.options.renew_timeout + self.restore + 4 * self.latency
     }
@@ -66,7 +66,7 @@ impl Bounds {
         self.first.saturating_sub(self.restore)
     }
 
-    /// Returns `renew_timeout` + 2 × `token_pass_timeout` and the latency.
+    /// Returns the sum of `renew_timeout`, 2 × `token_pass_timeout` and the latency.
     pub(super) fn merge_time(&self) -> Duration {
         self.options.renew_timeout
             + 2 * self.options.token_pass_timeout

@@ -2,7 +2,7 @@
 
 use super::outcome::Excuse;
 
-/// The facts that void promises.
+/// The facts because of which promises do not hold.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "the flags are independent of each other"

@@ -1,7 +1,7 @@
 //! Simulations of Jitterbug: the nodes of a segment, with datagrams and connections.
 //!
 //! [`run`] makes a whole run: first the faults, then the recovery. The nodes run their real state machine in the
-//! [`Driver`](ring_runtime::driver::Driver) of the daemon. The checks are the promises of
+//! [`Driver`](ring_runtime::driver::Driver) of the daemon. The checks verify the promises of
 //! `docs/jitterbug/protocol/promises.md`.
 
 mod apply;

@@ -1,4 +1,5 @@
-//! The programs that compute data and decide between data. As in the daemon's worker, only one program runs at a time.
+//! The programs that compute data, and decide between two versions of the data. As in the daemon's worker, only one
+//! program runs at a time.
 
 use ring_proto::JobRequest;
 use ring_proto::jitterbug::{Command, Job, Outcome, Work, policy};

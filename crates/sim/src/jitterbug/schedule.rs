@@ -10,7 +10,7 @@ use super::outcome::{Rule, Stats};
 use crate::kernel::faults;
 use crate::kernel::schedule::{Nodes, declare_faults, declare_schedule};
 
-/// The maximum rate error of clocks, in millionths.
+/// The maximum error of a clock's rate, in millionths.
 pub(super) const MAX_RATE: i32 = 10_000;
 /// The maximum number of nodes of a run.
 pub const MAX_NODES: usize = 64;
@@ -62,11 +62,11 @@ pub struct Deviant {
     pub interval_us: u64,
 }
 
-/// The origin of the data, and the rule by which a node decides between data.
+/// The origin of the data, and the rule by which a node decides between two versions of the data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataPlan {
-    /// Whether a program computes the data. Otherwise the nodes count.
+    /// Whether a program computes the data. If the value is false, the nodes count.
     pub computes: bool,
     /// The component that decides whether a node keeps its data or takes the received data.
     pub decides: Decider,

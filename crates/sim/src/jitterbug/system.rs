@@ -27,7 +27,7 @@ use crate::kernel::trace::Trace;
 /// The maximum number of connections of a node: 16 incoming connections, one outgoing connection, and some connections
 /// that the node refuses.
 const CONNECTIONS_MAX: u16 = 24;
-/// A length that no datagram reaches.
+/// A length that is larger than the length of every datagram.
 const DATAGRAM_LEN_MAX: usize = 64;
 
 pub(super) type World = simulation::Simulation<JitterbugSystem>;
@@ -63,7 +63,7 @@ pub(super) struct JitterbugSystem {
     pub(super) data: DataPlan,
     /// The number of datagrams that the node had read when its answers were last checked.
     pub(super) checked_datagrams: u64,
-    /// The number of datagrams to one node in this input.
+    /// The number of datagrams that the node has sent to one node during this input.
     pub(super) answers: u64,
     pub(super) trace: Trace,
     /// Whether the faults are over. After the faults, a process that ends starts again.

@@ -148,7 +148,7 @@ impl<S: System> Simulation<S> {
 
     fn flip_bits(&mut self, message: &mut Message<S>) {
         let mut bytes = message.bytes.to_vec();
-        // The number and the time of a signed message are more interesting than its data.
+        // Half of the changes hit only the trailer, because its number and its time are more interesting than the data.
         let first = match self.rng.below(2) {
             0 => 0,
             _ => bytes.len().saturating_sub(TRAILER_LEN),
@@ -160,7 +160,7 @@ impl<S: System> Simulation<S> {
         message.bytes = bytes.into();
     }
 
-    /// Gives the message the trailer of another one.
+    /// Gives the message the trailer of another message.
     fn replace_trailer(&mut self, message: &mut Message<S>) {
         let len = message.bytes.len().saturating_sub(TRAILER_LEN);
         message.bytes = message.bytes[..len].into();

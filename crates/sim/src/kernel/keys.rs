@@ -139,7 +139,7 @@ impl<S: System> Simulation<S> {
     }
 
     /// Changes the keys of a node, as a reload of its configuration does. A dead process gets the keys when it starts.
-    /// Returns whether the node has begun or stopped to sign.
+    /// Returns whether the node has begun to sign, or has stopped signing.
     pub(crate) fn set_keys(&mut self, at: usize, keys: &NodeKeys) -> bool {
         self.count_effect(FaultEffect::Keys);
         let node = &mut self.nodes[at];

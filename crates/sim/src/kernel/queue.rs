@@ -9,7 +9,7 @@ use super::streams::Side;
 /// A message's bytes, shared by all its copies.
 pub type Bytes = Rc<[u8]>;
 
-/// Returns a node's number in the form for events. The number has only 32 bits, so that events stay small.
+/// Returns a node's number in the form that events contain. The number has only 32 bits, so that events stay small.
 pub fn id(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
@@ -55,7 +55,7 @@ pub enum Event<E, P, A> {
     Stream(usize, Side),
     /// The kernel at one end of a connection gives up the connection, because no acknowledgement came.
     GiveUp(usize, Side),
-    /// A node's deadline may be reached.
+    /// The deadline of a node may have passed.
     Wake(u32),
     /// A slow node finished its loop iteration.
     Free(u32),

@@ -53,9 +53,9 @@ pub trait FaultFields: Clone {
 }
 
 /// Declares faults. Brackets contain the fields that name nodes. The fields in brackets are numbers, unless a type is
-/// given. A field after `groups` contains the group of each node. Braces hold the other fields. An arrow stands before
-/// the fault that ends the declared fault. Without an arrow, the fault that ends the declared fault has the same name
-/// and the same nodes. The other fields of this ending fault are zero.
+/// given. A field after `groups` contains the group of each node. Braces contain the other fields. An arrow stands
+/// before the fault that ends the declared fault. Without an arrow, the fault that ends the declared fault has the same
+/// name and the same nodes. The other fields of this ending fault are zero.
 macro_rules! declare_faults {
     (@node) => { usize };
     (@node $ty:ty) => { $ty };
@@ -175,7 +175,7 @@ pub trait Schedule: Clone + PartialEq + Nodes {
     /// Returns the reason if a value is not within the limits.
     fn check(&self) -> Result<(), String>;
 
-    /// Whether a node has keys at any time.
+    /// Whether any node has keys at any time of the run.
     fn has_keys(&self) -> bool {
         let parts = self.parts();
         !parts.keys.is_empty() || parts.actions.iter().any(|action| action.fault.gives_keys())

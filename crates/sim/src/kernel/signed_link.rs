@@ -61,7 +61,7 @@ struct SignedMessage {
     node: usize,
     life: u32,
     at: u64,
-    /// The nodes whose machines got the message.
+    /// The nodes whose state machines got the message.
     receivers: RefCell<Vec<usize>>,
 }
 
@@ -195,7 +195,7 @@ impl<'a, S: System> SignedLink<'a, S> {
         self.link.set_signer(None)
     }
 
-    /// Whether the machine must not get unsigned messages.
+    /// Whether the state machine must not get unsigned messages.
     fn requires_signatures(&self) -> bool {
         let signer = self.link.signer();
         signer.is_some_and(|signer| !signer.authenticator().accepts_unsigned())

@@ -464,7 +464,7 @@ impl<S: System> Simulation<S> {
     pub fn set_rate(&mut self, at: usize, millionths: i32) {
         self.nodes[at].clock.set_rate(self.now, millionths);
         self.signed.note_clock_rate(millionths);
-        // At the new rate its deadline is at another simulated time.
+        // At the new rate, the node reaches its deadline at a different simulated time.
         self.schedule_wake(at);
     }
 }

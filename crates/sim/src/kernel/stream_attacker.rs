@@ -1,4 +1,4 @@
-//! The attacks of a host without a key on connections.
+//! Attacks on connections by a host that has no key.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -33,7 +33,7 @@ pub(super) struct StreamAttacks {
     changes: u32,
     /// The connections that the attacker answered or changed.
     touched: Vec<usize>,
-    /// Whether the faults are over. The attacker then no longer breaks connections of nodes.
+    /// Whether the faults are over. After the faults, the attacker no longer breaks connections of nodes.
     is_over: bool,
 }
 

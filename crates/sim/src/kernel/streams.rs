@@ -33,7 +33,7 @@ pub trait Carrier<P> {
     fn set_keys(&mut self, keys: StreamKeys);
 }
 
-/// The connections of a system without connections.
+/// The connection type of a system that has no connections.
 #[derive(Debug)]
 pub struct NoStreams;
 

@@ -100,7 +100,7 @@ impl Exemptions {
     /// Makes the checks ignore every promise until the time `until`. There are five reasons:
     ///
     /// - Bits flipped in a promise, or in a heartbeat that requests a promise.
-    /// - Two stations share an address, and promises are known by the address.
+    /// - Two stations share an address, and the author of a promise is known only by its address.
     /// - A node restarted with a shorter HEART_BEAT_PERIOD than before. So the node's earlier promise may last longer
     ///   than its silence after the restart.
     /// - The clock rate of a node has changed.

@@ -647,7 +647,7 @@ impl Generator {
         self.add_locks(begins + soon);
     }
 
-    /// Starts programs on most nodes at nearly the same time. They take locks of few names.
+    /// Starts programs on most nodes at nearly the same time. These programs take locks with few different names.
     fn add_locks(&mut self, at: u64) {
         let quorum = self.rng.chance(700);
         let (others_of_1000, shared_of_1000) =

@@ -304,7 +304,8 @@ impl<M: Inspect> World<M> {
                 None => Some(sim.now()),
                 since => since,
             };
-            // In a ring of thousands of members, a rotation takes minutes. In these minutes, nothing else would happen.
+            // In a ring of thousands of members, a rotation takes minutes. In these minutes, no other event would
+            // happen.
             since.is_none_or(|at| sim.now() < at + SOLE_OWNER_TIME)
         });
         let equal_after = self.system.stats.counters.tables_equal_after;

@@ -18,7 +18,7 @@ use super::named_locks::LockHolder;
 use super::outcome::Rule;
 use super::system::World;
 
-/// The nodes that have stored held records of grade quorum. Only sessions of programs that wait matter.
+/// The nodes that have stored held records of grade quorum. It contains only sessions whose programs wait.
 #[derive(Debug, Default)]
 pub(super) struct LockRecords {
     /// The stored records of each session.
@@ -165,7 +165,7 @@ impl<M: Inspect> World<M> {
     }
 
     /// Returns the number of nodes that a quorum needs. A node with wrong options may count fewer members than the
-    /// others.
+    /// other nodes.
     fn quorum_size(&self) -> usize {
         let machines = self.live().filter_map(|at| self.machine(at));
         machines.map(M::quorum_size).min().unwrap_or_default()
@@ -195,8 +195,8 @@ impl<M: Inspect> World<M> {
             // The session of a program that uses a lock of its node again differs from the session of the record (I54).
             let may_use =
                 it.lock.quorum && !it.lock.shared && removed.quorum_name == Some(it.lock.name);
-            // A node with a new address makes a new record of the session. The record of the old address ends by
-            // silence.
+            // A node with a new address makes a new record of the session. The record of the old address ends because
+            // this address is silent.
             let is_same = it.session == removed.session && it.member() == Some(removed.member);
             (is_same || may_use) && relies && counts
         });

@@ -2,8 +2,8 @@
 //!
 //! A program relies on its lock until the end of its lease, as its node last reported it. The program continues until
 //! this time even if the process of its node stalls or dies. Some programs also ignore the loss of their locks until
-//! then. At grade quorum, the rule always holds. At other grades, the rule holds if the segment never splits and loses
-//! no frame, and if the earlier program's node does not die.
+//! this time. At grade quorum, the rule always holds. At other grades, the rule holds if the segment never splits and
+//! loses no frame, and if the earlier program's node does not die.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{LockMode, Token};
@@ -287,7 +287,7 @@ impl<M: Inspect> World<M> {
         }
     }
 
-    /// Ends the programs of a dead process that still wait. Programs that work continue until their leases end.
+    /// Ends the waiting programs of a dead process. Programs that work continue until their leases end.
     pub(super) fn end_waiting_locks(&mut self, at: usize) {
         let programs = &mut self.system.named_locks.programs;
         programs.retain(|it| it.node != at || it.claim().is_some());

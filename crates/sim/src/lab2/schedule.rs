@@ -220,7 +220,7 @@ declare_faults! {
         Replay[] { frames: u16 },
         /// Sends wrong frames from a station that is not in the ring.
         Stranger[] { frames: u16 },
-        /// Restarts the node with other times. The node's heartbeat is `percent` % of the ring's heartbeat, and the
+        /// Restarts the node with different times. The node's heartbeat is `percent` % of the ring's heartbeat, and the
         /// other times follow from the heartbeat. If `percent` is 100, the node has the ring's constants.
         Constants[node] {
             percent: u16,

@@ -127,7 +127,7 @@ impl<M: Inspect> World<M> {
             2 => bytes[15] = 1,
             3 => bytes[16] |= 1,
             4 => bytes[21] ^= 0x55,
-            // This flips a bit of the progress, if there is one.
+            // This flips a bit of the progress, if the frame contains a progress.
             5 if bytes.len() > 22 && bytes[14] != Kind::RingMembers as u8 => bytes[22] |= 0x80,
             6 => {
                 let mut byte = || self.rng.draw().to_be_bytes()[0];

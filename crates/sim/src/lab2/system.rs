@@ -48,7 +48,7 @@ pub(super) type Node<M> = node::Node<Lab2System<M>>;
 pub enum Lab2Event {
     /// The unresponsive station requests the token again.
     Ask,
-    /// A node finished its work with this number.
+    /// A node finished the work that has this number.
     Done(u32, u32),
     /// The job run with this number may take its next step.
     JobRun(u32, u32),
@@ -56,7 +56,7 @@ pub enum Lab2Event {
     Confirm(u32, u32),
     /// A program of a node, with this session, has done its work under a named lock.
     LockWork(u32, u64),
-    /// The guardian of a node sends the next of the last frames.
+    /// The guardian of a node sends its next frame.
     LastFrame(u32),
 }
 

@@ -92,7 +92,7 @@ struct Judgment<'a> {
     calms: Vec<Calm>,
     /// Times at which the program was stopped and resumed.
     stops: Vec<(Duration, Duration)>,
-    /// Times at which all three nodes were separate.
+    /// Times at which all three nodes were separate from each other.
     lonely: Vec<(Duration, Duration)>,
     /// The number of faults, the longest time until the ring was whole, and the faults after which the ring did not
     /// become whole.

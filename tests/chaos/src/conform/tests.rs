@@ -78,7 +78,7 @@ fn a_moving_token_and_a_new_owner_after_the_time_are_confirmed() {
     let findings = judge(&[
         heartbeat(0, 0, first, 0),
         confirm(1, 0, first, 0),
-        // The token has moved on.
+        // The token has moved to the next owner.
         heartbeat(100, 1, token(11, 0), 0),
         confirm(101, 1, token(11, 0), 0),
         heartbeat(600, 1, second, 0),
@@ -157,7 +157,7 @@ fn a_claim_after_the_lease_is_found() {
     ];
     let (occasions, found) = checks::stale_claims(&again, CANDIDATE, &stop, &timing);
     assert_eq!((occasions, found.len()), (1, 1));
-    // The token had moved on before the stop.
+    // The token had moved to another owner before the stop.
     let moved = [
         heartbeat(0, CANDIDATE, own, 0),
         heartbeat(5, 1, token(11, CANDIDATE), 0),
@@ -215,7 +215,7 @@ fn heartbeats_that_the_member_must_not_confirm_do_not_count() {
         heartbeat(500, 1, second, 2),
     ];
     assert_eq!(share(&gives_way, &[]), (0, 1));
-    // The token has only moved on.
+    // The token has only moved to the next owner.
     let moves_on = [
         heartbeat(0, CANDIDATE, token(10, CANDIDATE), 0),
         heartbeat(100, 1, token(11, CANDIDATE), 0),

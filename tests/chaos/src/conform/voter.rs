@@ -106,7 +106,7 @@ impl Voter {
         vec![(seen.author, self.payload(&self.table.ping(), confirmed))]
     }
 
-    /// Confirms the tenure of a holder, if the vote is free.
+    /// Confirms the tenure of a holder, if the vote does not belong to another tenure.
     fn confirm(&mut self, now: Duration, token: Token, holder: MacAddr) -> bool {
         let lasts = self.timing.waiter_timeout();
         let is_free = self.vote.is_none_or(|vote| {

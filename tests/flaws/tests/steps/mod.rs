@@ -114,7 +114,7 @@ impl<M: Inspect> Ring<M> {
         }
     }
 
-    /// Carries out the outputs of all nodes. Returns whether there were frames.
+    /// Carries out the outputs of all nodes. Returns whether the nodes sent any frames.
     fn exchange(&mut self) -> bool {
         let mut frames = Vec::new();
         for (at, node) in self.nodes.iter_mut().enumerate() {

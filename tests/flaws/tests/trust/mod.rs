@@ -44,7 +44,7 @@ fn attack(seed: u64) -> Vec<u8> {
     (0..len).map(|_| rng.draw().to_be_bytes()[0]).collect()
 }
 
-/// Makes the steps of an attack. Returns its effect.
+/// Carries out the steps of an attack. Returns its effect.
 type Attack = fn(&Flaw, &[u8]) -> Result<(), &'static str>;
 
 /// Tries attacks until one has the effect `says`.

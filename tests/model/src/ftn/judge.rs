@@ -9,7 +9,7 @@ use super::node::ClientReport;
 use super::setup::Setup;
 
 /// The programs' observations of the token. Only an exclusive holder makes updates, so the numbers of updates grow with
-/// time. Update 0 is the empty token.
+/// time. Update 0 stands for a token without data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Observations {
     /// The update that began last.

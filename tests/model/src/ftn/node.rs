@@ -28,7 +28,7 @@ pub struct Node {
     pub station: Option<Endpoint>,
     /// The stored state.
     pub durable: Durable,
-    /// The number of starts and new sockets. The port of a client follows from this number.
+    /// The number of starts of the process and of its new sockets. The port of a client follows from this number.
     pub life: u16,
     /// The end of a stall, in the group's time.
     pub stopped: Option<Instant>,
@@ -55,7 +55,7 @@ pub struct Program {
 pub enum ProgramAction {
     /// Requests the token.
     Ask(Access),
-    /// Requests the other access.
+    /// Requests the other kind of access.
     Change(Access),
     /// Sets new data.
     Write(u8),

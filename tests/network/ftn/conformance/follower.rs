@@ -217,7 +217,7 @@ fn only_the_responsible_server_grants_a_token() -> Result<()> {
         let is_config =
             |it: &&Received| matches!(it.datagram.body, Body::Config { .. }) && it.datagram.to == 0;
         let configs = answers.clone().filter(is_config).count();
-        // One CONFIG answers REQUEST, and another one answers LOGIN.
+        // One CONFIG answers REQUEST, and another CONFIG answers LOGIN.
         ensure!(
             configs == 2 && answers.count() == 2,
             "rules K1 (surveys.md), T2 (tokens.md): a REQUEST for the token of another server gets no CONFIG"

@@ -109,7 +109,7 @@ fn long_data_arrive_and_leave_in_parts() -> Result<()> {
     let bytes = message.bytes()?;
     let pieces: Vec<&[u8]> = bytes.chunks(PART_LEN).collect();
     let parts = i64::try_from(pieces.len())?;
-    // The parts arrive in the opposite order, and the last part arrives twice.
+    // The parts arrive in reverse order, and the last part arrives twice.
     let mut arrived = 0_u8;
     for part in [2, 2, 1, 0] {
         let content = 77;
@@ -239,7 +239,7 @@ fn a_forged_number_raises_the_configuration_only_up_to_the_bound() -> Result<()>
         seq: i128::from(number) << 32 | 1 << 31 | 1,
         state: READY,
     };
-    // Returns the number of the program, which answers LOGIN.
+    // Returns the configuration number with which the program answers LOGIN.
     let number = |impostor: &TestPeer| -> Result<i64> {
         impostor.wait_until_read_by(0)?;
         let answers = impostor.received();

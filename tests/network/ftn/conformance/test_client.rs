@@ -22,7 +22,7 @@ const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const FIRST_MSGNUM: i64 = 1_000;
 
-/// A grant of a token. The test always requests `fence`.
+/// A grant of a token. The test always requests a fencing number (`fence`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Grant {
     pub fence: u64,
@@ -108,7 +108,7 @@ impl TestClient {
         self.peer.send(server, self.id(), body)
     }
 
-    /// Requests a token from a server, until a GRANT arrives. Returns the msgnum.
+    /// Requests a token from a server, and repeats the request until a GRANT arrives. Returns the msgnum.
     pub(super) fn request(&self, server: usize, name: &str, access: i64) -> i64 {
         let msgnum = self.next_msgnum();
         let token = (name.as_bytes().to_vec(), b"fence".to_vec());
@@ -121,7 +121,7 @@ impl TestClient {
         msgnum
     }
 
-    /// Sends a RETURN to a server, until a CONFIRM arrives. Returns the msgnum.
+    /// Sends a RETURN to a server, and repeats it until a CONFIRM arrives. Returns the msgnum.
     pub(super) fn give_back(&self, server: usize, name: &str, data: &str, flags: i64) -> i64 {
         let msgnum = self.next_msgnum();
         let token = (name.as_bytes().to_vec(), data.as_bytes().to_vec());

@@ -321,7 +321,7 @@ fn an_attacker_without_a_key_changes_nothing() -> Result<()> {
     let before = attacked.statuses()?;
     for _ in 0..ROUNDS {
         attacked.attack(&before[attacked.leader])?;
-        // A silenced server would count as DOWN.
+        // If the attack had silenced a server, this server would count as DOWN.
         std::thread::sleep(SERVER_TIMEOUT + Duration::from_millis(200));
     }
     let after = attacked.statuses()?;
@@ -351,7 +351,7 @@ fn an_attacker_without_a_key_changes_nothing() -> Result<()> {
         .stand
         .output(Some("client.keys"), &["get", "backup/none"])?;
     ensure!(data.status.code() == Some(4), "{data:?}");
-    // A lost token ends the program with an error.
+    // If the token were lost, the program would end with an error.
     attacked.holder.signal(Signal::SIGTERM)?;
     attacked.holder.expect_line("returned")?;
     attacked.holder.expect_code(0)?;

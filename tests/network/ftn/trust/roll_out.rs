@@ -120,7 +120,7 @@ fn servers_under_load_get_keys_and_replace_their_key_without_a_gap() -> Result<(
         &expected,
         &[("none", 0), ("1", 2)],
     )?;
-    // A lost token ends the program with an error.
+    // If the token were lost, the program would end with an error.
     old.signal(Signal::SIGTERM)?;
     old.expect_line("returned")?;
     let mut held = stand.hold(Some("client.keys"), "held")?;

@@ -82,8 +82,8 @@ fn check_terms(heard: &Heard, times: Times) -> Result<()> {
     Ok(())
 }
 
-/// A denied node keeps its id, and asks again after `renew_timeout`. A node that continues its restore has another id
-/// after a try.
+/// A denied node keeps its id, and asks again after `renew_timeout`. A node that continues its restore uses a different
+/// id after a try.
 fn a_larger_id_denies_a_restore() -> Result<()> {
     const TIMES: Times = Times {
         renew_timeout: 300,

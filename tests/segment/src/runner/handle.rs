@@ -36,7 +36,7 @@ pub(crate) struct WorkerHandle {
 }
 
 impl WorkerHandle {
-    /// Makes a sandbox. It ends with the calling thread.
+    /// Makes a sandbox. The sandbox ends with the calling thread.
     pub(crate) fn start() -> Result<Self> {
         let program = env::current_exe().context("cannot find the running program")?;
         let (own, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
