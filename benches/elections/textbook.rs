@@ -13,7 +13,7 @@ pub(crate) fn messages(method: Method, start: Start, nodes: usize) -> Spread {
         // Each node that starts causes one round of ELECTION and one round of COORDINATOR.
         (Method::RingBased, Start::One) => [2.0 * n; 3],
         (Method::RingBased, Start::All) => [2.0 * n * n; 3],
-        // The message travels to the largest node. After that, two rounds follow.
+        // The message travels to the largest node. Two rounds follow after this message.
         (Method::ChangRoberts, Start::One) => [2.0 * n, 2.0 * n + (n - 1.0) / 2.0, 3.0 * n - 1.0],
         // The k-th largest node's candidacy ends at the next larger node.
         (Method::ChangRoberts, Start::All) => {

@@ -319,8 +319,8 @@ impl Ring {
     }
 }
 
-/// Whether the faults neither split the segment, lose frames nor disturb a running node. If so, locks of every grade
-/// exclude each other while the processes of their nodes live.
+/// Whether the faults neither split the segment, lose frames nor disturb a running node. Without such faults, locks of
+/// every grade exclude each other while the processes of their nodes live.
 fn is_harmless(faults: Faults) -> bool {
     faults.doubled(0).crashes(0).wants(0).unlocks(0) == Faults::NONE
 }

@@ -26,8 +26,8 @@ pub struct Scenario {
     pub start: Start,
     /// The possible orders of events.
     pub timing: Timing,
-    /// Whether frames arrive in the order in which they were sent. In this case, a timeout fires only while no frame is
-    /// under way, and dead processes stay dead.
+    /// Whether frames arrive in the order in which they were sent. If frames arrive in order, a timeout fires only
+    /// while no frame is under way, and dead processes stay dead.
     pub in_order: bool,
     /// The maximum number of faults of each kind.
     pub faults: Faults,

@@ -281,7 +281,7 @@ fn a_descriptor_that_closes_slowly_delays_no_client() -> Result<()> {
     let ring = form(2)?;
     let daemon = &ring.daemons[0];
     let mut others = Vec::new();
-    // Sends a descriptor, and closes the test's copy. After that, only the daemon has a copy.
+    // Sends a descriptor, and closes the test's copy. After this step, only the daemon has a copy.
     let mut hand_over = |client: UnixStream, bytes: &[u8], nested: bool, goes: bool| {
         let (slow, other) = slow_to_close(&ring.segment)?;
         others.push(other);

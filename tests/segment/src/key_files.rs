@@ -87,8 +87,8 @@ impl KeyFiles {
         Ok(fs::write(self.config(), text)?)
     }
 
-    /// Adds the files to the options of a daemon. If the daemon had a terminal, it would take a hang-up as a sign that
-    /// the terminal was closed.
+    /// Adds the files to the options of a daemon. The daemon gets no terminal, because it would take a hang-up as a
+    /// sign that the terminal was closed.
     pub fn add_to(&self, ringd: Ringd) -> Ringd {
         let ringd = ringd.option("--config", self.config());
         ringd.through(["setsid"])

@@ -272,7 +272,7 @@ pub struct Seen {
 
 impl Seen {
     /// Reads a whole frame. Returns `None` if the frame is too short for Ethernet, or if it contains a challenge or an
-    /// answer instead of a message of the ring.
+    /// answer instead of a message.
     pub fn read(at: Duration, port: usize, bytes: Vec<u8>) -> Option<Self> {
         if signature(&bytes).is_some_and(|it| it[SIGNED_KIND_AT] != 0) {
             return None;

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! Tests of the runner. These tests check three properties: only exclusive tests do not run in parallel, the report of
-//! a failure shows the test's output, and no process outlives a killed runner.
+//! Tests of the runner. Tests run in parallel except exclusive tests. The report of a failure shows the test's output.
+//! No process outlives a killed runner.
 
 use std::env;
 use std::fs::{self, File};

@@ -41,8 +41,8 @@ impl Bounds {
             + 3 * options.poll;
         let led = ring + 6 * options.election_timeout;
         let hop = options.hold + 4 * latency;
-        // With keys, each of two processes drops the first message of the other process, because this process has not
-        // yet answered a challenge.
+        // With keys, each of two processes drops the first message of the other process, which has not yet answered a
+        // challenge.
         let proof_retries = if schedule.has_keys() { 2 } else { 0 };
         Self {
             calm: schedule.latest() + patience * options.database_timeout,

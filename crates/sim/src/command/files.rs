@@ -17,7 +17,7 @@ use super::Error;
 use crate::kernel::schedule as kernel;
 use crate::lab2::{Fault, Recorder, Schedule, Violation, line};
 
-/// The time at which the capture starts, since 1970. The nodes' wall clocks start at the same time.
+/// The start time of the capture, as a time since 1970. The nodes' wall clocks start at the same time.
 const WALL_START: Duration = Duration::from_secs(1_700_000_000);
 
 /// Reads and checks a schedule.

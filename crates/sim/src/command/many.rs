@@ -8,7 +8,7 @@ use std::thread;
 
 use super::progress::{Progress, in_all};
 
-/// The start time of the capture, as a time since 1970. With batches of this size, threads rarely wait for one another.
+/// The number of seeds that a thread takes at a time. With batches of this size, threads rarely wait for one another.
 const SEEDS_PER_PORTION: u64 = 8;
 
 /// Runs all seeds, and calls `add` with each outcome. Returns the failed outcomes in order. `first` returns the first

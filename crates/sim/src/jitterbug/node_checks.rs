@@ -132,8 +132,8 @@ impl World {
         own.clone_into(&mut node.own.data);
     }
 
-    /// Stalls a process. If the process is in a slow loop iteration, the stall begins at the end of this iteration,
-    /// because the state machine calculates with this time.
+    /// Stalls a process. In a slow loop iteration, the stall begins at the end of the iteration, because the state
+    /// machine calculates with this time.
     pub(super) fn stall(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];

@@ -173,7 +173,8 @@ pub trait System: Sized {
         None
     }
 
-    /// `ends` are the connecting node and the accepting node. `ends` are the nodes that connect and accept.
+    /// Makes the bytes of one side of a connection with which an attacker would break the system, if nodes accepted
+    /// them. `ends` are the connecting node and the accepting node.
     fn forge_stream(_sim: &mut Simulation<Self>, _ends: [usize; 2], _side: Side) -> Vec<u8> {
         Vec::new()
     }

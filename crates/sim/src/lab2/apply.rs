@@ -324,8 +324,8 @@ impl<M: Inspect> World<M> {
         node.own.stamps.clear();
         // The guardian offers only a token that is stored.
         node.own.last_frames = None;
-        // Forgets the earlier tenures. Tokens are certain to grow only because of the state file, or because of the
-        // clock floor of a created token if the clocks are right.
+        // Forgets the earlier tenures. Tokens are certain to grow because of the state file, or because of a created
+        // token's clock floor if the clocks are right.
         node.own.last_held = None;
         node.own.down_until = self.now + FORGET_DOWNTIME_MIN;
         // The node forgets its chains under each of its addresses.
@@ -355,8 +355,8 @@ impl<M: Inspect> World<M> {
         let agree = |(_, node): (usize, &Node<M>)| node.own.constants.expect == ring.expect;
         let told = others.into_iter().all(agree);
         let expect = expect.filter(|&expect| told && expect <= ring.max_members);
-        // The times of at most one node may differ much from the ring's times, because the times of several such nodes
-        // could count as the ring's times.
+        // Only one node's times may differ much from the ring's times, because the times of several such nodes could
+        // count as the ring's times.
         let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
         let is_far = |(_, node): (usize, &Node<M>)| {
             let (theirs, ring) = (node.own.constants.heartbeat, ring.heartbeat);

@@ -16,9 +16,8 @@ const PROGRAMS_MAX: usize = 32;
 const WORK_NANOS: u64 = 2_000_000;
 /// The smallest MTU with which members can compare their tables of locks.
 const COMPARING_MTU: usize = 600;
-/// In WAITER_TIMEOUTs: the lease of a lock, the time until its member is flagged, and the time after a start in which a
-/// member does not agree. The last two WAITER_TIMEOUTs are for an owner that waits for claims, and for repeated
-/// requests.
+/// In WAITER_TIMEOUTs: the lease of a lock, the time until its member is flagged, and the time without agreement after
+/// a start. The last two WAITER_TIMEOUTs are for an owner that waits for claims, and for repeated requests.
 const LEASE_TIMEOUTS: u32 = 4 + 2 + 5 + 2;
 /// The time in which a ring without locks must not send frames about locks, in heartbeats.
 const QUIET_HEARTBEATS: u32 = 8;

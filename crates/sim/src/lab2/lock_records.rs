@@ -18,7 +18,7 @@ use super::named_locks::LockHolder;
 use super::outcome::Rule;
 use super::system::World;
 
-/// The nodes that have stored held records of grade quorum. It contains only sessions whose programs wait.
+/// The nodes that have stored held records of grade quorum. The list contains only sessions whose programs wait.
 #[derive(Debug, Default)]
 pub(super) struct LockRecords {
     /// The stored records of each session.

@@ -286,8 +286,8 @@ impl<M: Inspect> System for Lab2System<M> {
     fn on_event(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let seen = &mut own.seen;
         match *event {
-            // A node handles all effects of a frame before it reads the next frame, and the events of a frame come
-            // after the answers to it.
+            // A node handles all effects of a frame before it reads the next frame, and the frame's events come after
+            // its answers.
             Event::Received { .. } | Event::Dropped { .. } => {
                 let replies = std::mem::take(&mut seen.replies);
                 let Moment { at, node } = moment;

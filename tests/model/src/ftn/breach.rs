@@ -30,8 +30,8 @@ pub enum Breach {
     /// Q6: the number of answers to one input has a limit.
     #[error("node {node} answers one input with {datagrams} datagrams")]
     TooMuch { node: usize, datagrams: usize },
-    /// A loss that is not in the list: an update is lost although a client saw its confirmation or grant, and no server
-    /// lost its state.
+    /// An unlisted loss: an update is lost although a client saw its confirmation or grant, and no server lost its
+    /// state.
     #[error("c{node} is shown update {shows} after {after}")]
     Lost {
         node: usize,
