@@ -247,7 +247,7 @@ fn packet_socket() -> Result<OwnedFd> {
         None,
     )
     .context("cannot open a packet socket: CAP_NET_RAW and CONFIG_PACKET are needed")?;
-    // pnet offers a safe way to bind a socket to an interface, but closes that socket, so it gets a duplicate.
+    // pnet offers a safe way to bind a socket to an interface, but closes that socket, so pnet gets a duplicate.
     let config = datalink::Config {
         channel_type: ChannelType::Layer3(ETHERTYPE),
         socket_fd: Some(socket.try_clone()?.into_raw_fd()),

@@ -223,8 +223,8 @@ impl RunState<'_> {
             let other = seen.message.token().map(|token| token.chain()) != chain;
             seen.port != victim && is_heartbeat(seen) && other
         };
-        // If no successor appears, the check reports this later. If the victim had just handed the token over, another
-        // station sends heartbeats of its chain, so the run need not wait for a successor.
+        // If no successor appears, the check reports this later. If the victim had just handed over the token, another
+        // station sends heartbeats of the victim's chain. In this case, the run need not wait for a successor.
         let _ = capture.wait_from(mark, 2 * timing.new_owner_bound(), successor);
         thread::sleep(BOUND_MARGIN);
         rig.restart(victim)?;

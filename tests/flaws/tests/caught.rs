@@ -106,7 +106,7 @@ fn caught_by_schedule(findings: &mut Findings, text: &str, rule: sim::Rule) {
     findings.note(format_args!("{name}: schedule: {found}"));
 }
 
-/// Checks that a check of some nodes fails with the flaw, and that the real state machine passes it.
+/// Checks that the flawed state machine fails a check of some nodes, and that the real state machine passes this check.
 fn caught_by_steps(findings: &mut Findings, [real, copy]: &[steps::Check; 2], says: &str) {
     let name = findings.test;
     assert_eq!(real(), Ok(()), "the original state machine");

@@ -244,7 +244,7 @@ impl RingModel {
 /// (`docs/reference/lab2/passing.md P12` and `docs/reference/lab2/grades.md B4`).
 const OUTBID_STEP: u64 = 1_024;
 
-/// The maximum number of timeouts of a node that are due at once. Nodes need fewer timeouts.
+/// The maximum number of timeouts of a node that are due at once. In practice, a node needs fewer timeouts.
 const TIMEOUTS_AT_ONCE_MAX: usize = 20;
 
 /// Explores a scenario with state machines of type `M`.

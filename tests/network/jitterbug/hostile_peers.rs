@@ -29,8 +29,8 @@ fn peers_that_are_silent_or_send_slowly_keep_no_node_from_the_token() -> Result<
     }
     stand.wait_for_ring(&[0, 1])?;
     let (node, other) = (stand.listener(0)?, stand.listener(1)?);
-    // The peer opens more connections than a node serves, and more than it has slots. Each comes from a separate
-    // address, because a node keeps one connection per address.
+    // The peer opens more connections than a node serves, and more connections than a node has slots. Each connection
+    // comes from a separate address, because a node keeps one connection per address.
     let mut silent = Vec::new();
     for last in 101..=140 {
         let from = Ipv4Addr::new(10, 77, 0, last);

@@ -146,7 +146,7 @@ fn check_a_ring_gets_keys_and_replaces_its_key_without_a_gap() -> Result<()> {
     Ok(())
 }
 
-/// Three nodes, and an attacker who has recorded all their packets, also packets of a process that has ended.
+/// Three nodes, and an attacker who has recorded all their packets, including packets of a process that has ended.
 struct Attacked {
     stand: NodeStand,
     attacker: Eavesdropper,

@@ -88,7 +88,7 @@ fn a_planned_stop_waits_for_the_holder() -> Result<()> {
 
 /// A stopped `ringctl run` does not learn of a yield. Its work ends when the lease expires.
 fn a_holder_that_does_not_learn_of_a_yield_keeps_the_token_until_its_lease_ends() -> Result<()> {
-    // The lease is much longer than the second that a holder has for the release of the token.
+    // The lease is much longer than the second within which a holder must release the token.
     let heartbeat = Duration::from_secs(1);
     let ring = form_with(2, Timing::tolerant(heartbeat).idle_hold(heartbeat))?;
     let mut holder = connect(&ring.daemons[0])?;

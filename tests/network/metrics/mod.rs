@@ -90,7 +90,7 @@ fn the_metrics_of_a_ring_agree_with_its_status() -> Result<()> {
         version.contains("system=\"ring\"") && version.contains(env!("CARGO_PKG_VERSION")),
         "{version}"
     );
-    // Times and counters only grow, so the metrics are between the two statuses.
+    // Times and counters only grow, so each metric lies between its values in the two statuses.
     for (metric, labels, path, unit) in [
         ("ringd_uptime_seconds", "", "/up_ns", 1e9),
         (

@@ -47,7 +47,7 @@ impl Marks {
         self.0.path().join(lock)
     }
 
-    /// Starts a command under a lock: the shell line `line`, after it has locked the lock's file.
+    /// Starts a command under a lock. The command locks the lock's file, and then runs the shell line `line`.
     fn start(&self, daemon: &Daemon, lock: &str, options: &[&str], line: &str) -> Result<Running> {
         Running::start(&mut self.command(daemon, lock, options, line)?)
     }

@@ -56,7 +56,7 @@ fn install(machine: &Container, at: usize) -> Result<()> {
     machine.sh("until docker exec ringd ringctl status --json | jq -e '.members[1]' >/dev/null; do sleep 0.05; done")?;
     let shown = machine.sh(block(DOCKER, "docker exec ringd")?)?;
     ensure!(shown.contains("Members (2)"), "{shown}");
-    // The container is on the segment with an address that is not the machine's.
+    // The container is on the segment with a different address than the machine.
     ensure!(
         !shown.contains(&machine.node().mac().to_string()),
         "{shown}"

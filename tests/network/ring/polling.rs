@@ -39,7 +39,7 @@ fn found(status: &Value) -> Option<u64> {
 }
 
 fn a_daemon_that_polls_serves_its_clients_and_ends() -> Result<()> {
-    // The token comes back earlier than after this time, so the daemons never sleep.
+    // The token always comes back before this time has passed, so the daemons never sleep.
     let mut ring = polling_ring("1s", Duration::ZERO)?;
     for daemon in &mut ring.daemons {
         daemon.wait_for_status(WAIT_LIMIT, |status| found(status) > Some(1000))?;

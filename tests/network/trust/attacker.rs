@@ -32,7 +32,7 @@ pub(super) fn tests() -> Vec<Test> {
 struct Attacked {
     daemons: [Daemon; 2],
     attacker: Peer,
-    /// Frames of the daemons, some of them of a process that has ended.
+    /// Frames of the daemons, including frames of a process that has ended.
     recorded: Vec<Vec<u8>>,
     holder: Client,
     segment: Segment,

@@ -59,7 +59,7 @@ impl Programs<'_> {
     }
 }
 
-/// Ends the programs, also if the test fails.
+/// Ends the programs, even if the test fails.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {

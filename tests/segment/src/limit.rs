@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Longest wait for an expected event. Tests never judge this time, because a machine and all its processes may stall
-/// for ten seconds.
+/// Longest wait for an expected event. Tests do not judge the length of these waits, because a machine and all its
+/// processes may stall for ten seconds.
 pub const WAIT_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// [`WAIT_LIMIT`] for `ringctl`'s `-w`.

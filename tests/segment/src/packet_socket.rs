@@ -79,7 +79,7 @@ impl RawSocket {
         let index = if_nametoindex(interface)
             .with_context(|| format!("there is no interface {interface}"))?;
         let this = Self::on_all(Some(ethertype))?;
-        // pnet offers a safe way to bind a socket to an interface, but closes that socket, so it gets a duplicate.
+        // pnet offers a safe way to bind a socket to an interface, but closes that socket, so pnet gets a duplicate.
         let twin = this.fd.try_clone().context("cannot duplicate a socket")?;
         let config = datalink::Config {
             channel_type: ChannelType::Layer3(ethertype),

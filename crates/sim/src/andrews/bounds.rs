@@ -34,7 +34,7 @@ impl Bounds {
         let latency = Duration::from_micros(least + more);
         let patience = u32::try_from(SESSION_TIMEOUT_FACTOR).unwrap_or(u32::MAX);
         let silence = options.token_loss_timeout(schedule.ids.len());
-        // A claim, a removal or an insertion waits for reads and writes, one after the other.
+        // A claim, a removal or an insertion waits for several reads and writes, which happen one after another.
         let ring = 3 * silence
             + all * (options.connect_timeout + options.ack_timeout)
             + options.alone_timeout

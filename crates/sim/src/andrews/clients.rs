@@ -69,7 +69,7 @@ impl World {
         let node = &mut self.nodes[at];
         let asked = &mut self.system.clients.asked;
         let id = asked.len() as u64;
-        // Only some posts have a key, because it is optional in the protocol.
+        // Only some posts have a key, because a key is optional in the protocol.
         let key = again.or_else(|| has_key.then_some(id));
         asked.push(ClientRequest {
             node: at,

@@ -96,7 +96,7 @@ impl World {
         else {
             return;
         };
-        // A node that tries to join does not claim because of a missing token.
+        // A node that tries to join may claim, but never because of a missing token.
         let joins = matches!(change, Some(Change::Insert { .. }));
         let is_for_silence = !joins && own.process.held_at + 2 * silence <= now + late;
         // A node that lost its successor before it lost the link may have received a message in between.
@@ -110,7 +110,7 @@ impl World {
         // A restarted node needs no evidence. A node that waited for the database may have had its evidence earlier,
         // when it decided to claim.
         let is_prompt = own.process.troubled_at.is_none_or(|it| it + alone <= now);
-        // A forged message counts as evidence as long as it may be on its way.
+        // A forged message may still be on its way for some time, and counts as evidence if it arrives.
         let is_unforged = own
             .process
             .forged_at

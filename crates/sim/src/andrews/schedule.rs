@@ -93,7 +93,7 @@ pub enum DatabaseBehavior {
     Gone,
     /// The database may or may not commit the transaction. The node gets an unknown result.
     Unknown,
-    /// The behavior is as with `Unknown`, but the answer comes only after four times database-timeout.
+    /// The database behaves as with `Unknown`, but answers only after four times database-timeout.
     Silent,
     /// The database answers reads soon, and fails writes.
     ReadOnly,

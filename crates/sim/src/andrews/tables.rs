@@ -110,7 +110,8 @@ impl Tables {
         Outcome::Done
     }
 
-    /// Returns the number of posts of a request or, with a key, of all requests with this key.
+    /// Returns the number of posts of a request. If the request has a key, counts the posts of all requests with this
+    /// key.
     pub(super) fn count(&self, request: u64, key: Option<u64>) -> usize {
         match key {
             Some(key) => self.posts.iter().filter(|it| it.key == Some(key)).count(),

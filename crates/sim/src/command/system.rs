@@ -1,4 +1,4 @@
-//! The command that all systems share. [`SystemCommand`] contains the differences between systems.
+//! The parts of the command that all systems share. [`SystemCommand`] contains the differences between systems.
 
 use std::fmt;
 use std::io::Write;

@@ -16,7 +16,7 @@ pub(super) struct Exemptions {
     /// The duration of CT on the slowest clock.
     timeout: u64,
     /// The duration of ST on the slowest clock. After a leader gives way, its followers may rely on its messages for
-    /// ST, and continue to serve clients.
+    /// the time ST, and may serve clients during this time.
     settling: u64,
     /// The number of a dead leader; used only with a quorum of one server (Q = 1). A later leader with a lower number
     /// has never met the dead leader.
@@ -56,7 +56,7 @@ pub(super) struct Exemptions {
     handed_over: Vec<bool>,
     /// The tokens that servers handed over before they left.
     left: Vec<u64>,
-    /// The last time at which a leader needed fewer servers for its quorum than other servers do. A leader with a
+    /// The last time at which a leader needed fewer servers for its quorum than other servers needed. A leader with a
     /// smaller quorum did not know all servers yet.
     unaware: Option<u64>,
     /// The tokens that each server knows.
@@ -220,7 +220,7 @@ impl Exemptions {
             return;
         }
         for (server, state) in states.iter().enumerate() {
-            // The leader that knew that the server leaves has died before another server learned this. The other
+            // Only the leader knew that the server leaves, and it died before another server learned this. The other
             // servers keep the handed-over tokens only for a configuration that shows the leaving server DOWN.
             if *state != ServerState::Down {
                 self.note_tokens_lost(now, self.left[server]);

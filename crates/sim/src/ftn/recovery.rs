@@ -190,8 +190,7 @@ impl World {
             grace,
             ..
         } = *options;
-        // A server that starts an election has waited for ST before. A vote for a server that gives up is kept for 2
-        // HB.
+        // Before a server starts an election, it waits for ST. A vote for a server that gives up is kept for 2 HB.
         let one = 2 * server_timeout + 8 * heartbeat + RETRY_MAX;
         let leads = |sim: &Self| sim.leader().is_some();
         if self.run_until(one, leads).is_none() {

@@ -8,7 +8,7 @@ use super::system::{JitterbugSystem, World};
 use crate::kernel::streams::Side;
 use crate::kernel::system;
 
-/// The increments of the id of a forged token.
+/// The possible differences between the id of a forged token and the id of a node's token.
 const STEPS: [u32; 3] = [0, 1, 100_000];
 
 impl World {

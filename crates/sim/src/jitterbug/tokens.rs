@@ -11,7 +11,7 @@ pub(super) struct Tokens {
     created: BTreeSet<u32>,
     /// The ids that two tokens may have at the same time, each with the reason.
     void: BTreeMap<u32, Excuse>,
-    /// The tokens that nodes have accepted, as long as the givers do not know that their passes are done.
+    /// The tokens that nodes have accepted, until the givers know that their passes are done.
     accepted: Vec<AcceptedPass>,
     /// For each token: the nodes that held the token or announced that they follow it.
     holders: BTreeMap<u32, BTreeSet<usize>>,

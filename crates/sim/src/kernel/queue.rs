@@ -43,7 +43,7 @@ impl<P, A> Message<P, A> {
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Event<E, P, A> {
-    /// A broadcast arrives at every node except its sender and `except`. The nodes in `except` do not get the
+    /// A broadcast arrives at every node except its sender and the nodes in `except`. These nodes do not get the
     /// broadcast, or get it through a separate event.
     All {
         message: Message<P, A>,

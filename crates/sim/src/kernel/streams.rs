@@ -26,7 +26,7 @@ pub trait Carrier<P> {
     /// Returns the connections as the driver uses them.
     fn streams(&mut self) -> Option<&mut dyn Streams<P>>;
 
-    /// Whether the driver has work on its connections without a new event.
+    /// Whether the driver has work on its connections even if no new event has arrived.
     fn is_due(&self) -> bool;
 
     /// Replaces the keys of the connections.
@@ -51,7 +51,7 @@ impl<P> Carrier<P> for NoStreams {
     fn set_keys(&mut self, _: StreamKeys) {}
 }
 
-/// The faults of connections that are made after these faults were set. Rates are per thousand.
+/// The faults of new connections; connections that already exist do not get these faults. Rates are per thousand.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreamConditions {
     /// The rate of connections that are never answered.
@@ -79,7 +79,7 @@ pub(super) struct StreamFate {
     pub(super) reset_end: Option<u8>,
     /// The number of bytes after which nothing arrives at either end, not even a reset.
     pub(super) stalls_at: Option<u64>,
-    /// The number of bytes after which this end gets an end of file and then no bytes.
+    /// The number of bytes after which this end gets an end of file, and no bytes after it.
     pub(super) half_at: Option<(u64, Side)>,
 }
 

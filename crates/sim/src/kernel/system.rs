@@ -99,7 +99,7 @@ pub trait System: Sized {
     /// Returns the address of a node in its signed messages. The address may change while the node runs.
     fn addressing(node: usize, own: &Self::Node) -> Self::Addressing;
 
-    /// Sets the options of a node's signatures, in addition to its keys.
+    /// Sets the options of a node's signatures that do not belong to its keys.
     fn set_signature_options(_own: &Self::Node, _authenticator: &mut Authenticator<Sender<Self>>) {}
 
     /// Whether a node accepts a message to an address. The node may have changed its address since the message was

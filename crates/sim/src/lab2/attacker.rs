@@ -8,7 +8,7 @@ use super::frame_token::token_of;
 use super::system::{Lab2System, World};
 use crate::kernel::system;
 
-/// The increments of the progress of a forged token.
+/// The possible differences between the progress of a forged token and the progress of a node's token.
 const STEPS: [u64; 4] = [0, 1, 1_000, 1_000_000_000];
 const FORGERIES: u64 = 8;
 

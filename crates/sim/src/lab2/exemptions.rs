@@ -65,16 +65,16 @@ impl Exemptions {
     }
 
     /// Excuses the chains of a node that lost its state file. A node that lost its state file numbers its chains from 1
-    /// again. `last` is the last number that the node used before. The wall clock keeps the tokens that the node
-    /// creates ahead of earlier tokens ([`on_clock_set`](Self::on_clock_set)). Tokens that the node re-creates from a
-    /// weak token are an exception ([`may_reuse_number`](Self::may_reuse_number)).
+    /// again. `last` is the last number that the node used before. Because of the wall clock, the tokens that the node
+    /// creates are ahead of earlier tokens ([`on_clock_set`](Self::on_clock_set)). Tokens that the node re-creates from
+    /// a weak token are an exception ([`may_reuse_number`](Self::may_reuse_number)).
     pub(super) fn on_state_lost(&mut self, mac: MacAddr, last: u32) {
         let used = self.stateless.entry(mac).or_default();
         *used = last.max(*used);
     }
 
-    /// Records that a wall clock is wrong. Tokens carry this clock's time to all nodes as their progress. So a node
-    /// that loses its state file can now create a token that is behind its earlier tokens.
+    /// Records that a wall clock is wrong. The progress of tokens carries the time of this clock to all nodes. So a
+    /// node that loses its state file can now create a token that is behind its earlier tokens.
     pub(super) fn on_clock_set(&mut self) {
         self.floor_is_void = true;
     }
@@ -88,9 +88,9 @@ impl Exemptions {
         }
     }
 
-    /// Excuses flipped bits that no checksum detected, in a token or in the address of an offer. Frames are not
-    /// authenticated. So a token may exist that no node created, or two nodes may get an offer of the same chain. The
-    /// progress of such a token may be ahead of all clocks ([`on_clock_set`](Self::on_clock_set)).
+    /// Excuses undetected flipped bits in a token, or in the address of an offer. Frames are not authenticated. So a
+    /// token may exist that no node created, or two nodes may get an offer of the same chain. The progress of such a
+    /// token may be ahead of all clocks ([`on_clock_set`](Self::on_clock_set)).
     pub(super) fn on_token_corrupted(&mut self, token: &Token) {
         self.floor_is_void = true;
         self.has_flipped_bits = true;
@@ -123,12 +123,12 @@ impl Exemptions {
         self.drifting.contains(&node)
     }
 
-    /// Excuses flipped bits in a stamp that no checksum detected.
+    /// Excuses undetected flipped bits in a stamp.
     pub(super) fn void_stamps(&mut self) {
         self.stamps_are_void = true;
     }
 
-    /// Excuses flipped bits in a record of a named lock, or in a table's version, that no checksum detected.
+    /// Excuses undetected flipped bits in a record of a named lock, or in a table's version.
     pub(super) fn void_locks(&mut self) {
         self.locks_are_void = true;
     }

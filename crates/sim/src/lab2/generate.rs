@@ -70,7 +70,8 @@ impl Schedule {
             times.make_quick();
         }
         let preferences = draw_preferences(&mut rng, generator.nodes);
-        // With preferences, an owner rests until it hears a request; because of a lasting fault, it may never hear one.
+        // With preferences, an owner rests until it hears a request. With a lasting fault, it may never hear one, so
+        // such runs have no preferences.
         let preferences = if lasting.is_some() {
             Vec::new()
         } else {
@@ -115,7 +116,7 @@ impl Schedule {
     }
 }
 
-/// The constants of a ring that are times, and the network's latency.
+/// Those constants of a ring that are times, and the latency of the network.
 #[expect(
     clippy::struct_field_names,
     reason = "as a schedule's file has them, with their unit"

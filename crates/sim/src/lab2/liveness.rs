@@ -31,7 +31,7 @@ const TABLES_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The maximum number of broadcasts of one kind that an election costs per member.
 const BROADCASTS_PER_MEMBER_MAX: u64 = 3;
 
-/// The bounds on the recovery, from the constants in force.
+/// The bounds on the recovery, which follow from the constants in force.
 struct Bounds {
     /// Invariant 2: the time until one owner is left.
     one_owner: Duration,
@@ -249,7 +249,7 @@ impl<M: Inspect> World<M> {
         let per_frame = u32::try_from(per_frame.clamp(1, 66)).unwrap_or(1);
         let mut bounds = Bounds::of(&self.system.constants, (members, live, per_frame), latency);
         if self.system.stats.sent(Kind::Forget.name()) > 0 {
-            // A member that one side of a split has forgotten returns only through its own frames.
+            // A member that one side of a split has forgotten returns to the tables only through its own frames.
             bounds.equal_tables += self.system.constants.waiter_timeout() * REMOVED_TIMEOUTS;
         }
         let says_its_mtu = mtu.is_none_or(|mtu| mtu >= MTU_PING_LEN);
@@ -270,7 +270,8 @@ impl<M: Inspect> World<M> {
         self.begin_phase("one owner must remain");
         let begin = self.now();
         let mut limit = bounds.one_owner;
-        // A handover to a station that never takes the token fails, re-creates the token and starts again.
+        // A handover to a station that never takes the token fails; then the token is re-created, and the rotation
+        // starts again.
         let round = bounds.round;
         let delayed = if self.system.has_unresponsive_station {
             round

@@ -88,7 +88,7 @@ pub struct NodeData {
     pub(super) knew: u64,
     /// The part of the state file that is certainly on the disk.
     pub(super) synced: StoredState,
-    /// The number of writes since that part of the file reached the disk.
+    /// The number of writes since the part `synced` of the file reached the disk.
     pub(super) unsynced: u32,
     pub(super) stamps: Vec<StoredStamp>,
     pub(super) constants: Rc<Constants>,
@@ -119,7 +119,7 @@ pub struct NodeData {
     pub(super) quorum: Option<OwnerQuorum>,
     /// The lease of the node's application, if the application works.
     pub(super) lease: Option<AppClaim>,
-    /// The time before which the node does not start, because it lost its state file.
+    /// The earliest time at which the node may start, if it lost its state file.
     pub(super) down_until: u64,
     pub(super) seen: InputEvents,
     /// The frames that the guardian of the dead process sends.

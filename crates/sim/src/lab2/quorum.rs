@@ -48,10 +48,10 @@ impl<M: Inspect> World<M> {
         self.compare_quorums(at, token);
     }
 
-    /// If a node has a quorum and receives a token that is stronger than its own token, checks this node. The checked
-    /// node's tenure and quorum must continue. The only exception: the other owner is new, and because of this new
-    /// member a majority needs more members. A node is not checked if it gave up its token before the check, or if it
-    /// could not store a re-created token.
+    /// Checks a node that has a quorum and receives a token that is stronger than its own token. The checked node's
+    /// tenure and quorum must continue. The only exception: the other owner is new, and because of this new member a
+    /// majority needs more members. A node is not checked if it gave up its token before the check, or if it could not
+    /// store a re-created token.
     pub(super) fn check_loss(&mut self, at: usize, outdone: Token) {
         let now = self.now;
         let node = &self.nodes[at];

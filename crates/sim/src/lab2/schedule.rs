@@ -23,7 +23,8 @@ const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
 
 /// The initial and largest MTU of every interface.
 pub(super) const MTU: u16 = 1_500;
-/// The smallest MTU of the kernel. Offers and heartbeats without data fit into it, but promises do not.
+/// The smallest MTU of the kernel. Frames without data, such as offers and heartbeats, fit into this MTU, but promises
+/// do not fit.
 pub(super) const MIN_MTU: u16 = 68;
 /// An MTU that is too small only for tables and data. All other frames are short enough.
 pub(super) const SMALL_MTU: u16 = 128;

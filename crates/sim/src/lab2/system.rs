@@ -52,9 +52,9 @@ pub enum Lab2Event {
     Done(u32, u32),
     /// The job run with this number may take its next step.
     JobRun(u32, u32),
-    /// The node may ask the members to confirm a tenure, for the work with this number.
+    /// The node may ask the members to confirm a tenure, for the work that has this number.
     Confirm(u32, u32),
-    /// A program of a node, with this session, has done its work under a named lock.
+    /// The program of this session at a node has finished its work under a named lock.
     LockWork(u32, u64),
     /// The guardian of a node sends its next frame.
     LastFrame(u32),

@@ -134,7 +134,7 @@ fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict
         };
         let in_ring = evidence.stations.ring().contains(&place);
         let name = evidence.stations.name(place);
-        // If the station did not run, it drops the frames that waited until it ran again, because they are too old.
+        // A station that did not run drops the frames that waited in the meantime, because they are too old.
         let starved = |(span, who): &(Span, String)| {
             who == name && span.from <= at + patience && at <= span.to
         };

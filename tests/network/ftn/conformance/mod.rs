@@ -1,8 +1,9 @@
 //! Checks of a server that may be another implementation (`docs/token-service/protocol/conformance.md`).
 //!
 //! Each check starts two servers of this repository and the program under test on its own segment. A check uses only
-//! datagrams, the status of the two other servers, and clients. Each failure names the rule. `stand.rs` has the
-//! servers, `test_peer.rs` a socket of the test, and `test_client.rs` a client that the test controls.
+//! datagrams, the status of the two other servers, and clients. Each failure names the rule. `stand.rs` contains the
+//! servers, `test_peer.rs` contains a socket of the test, and `test_client.rs` contains a client that the test
+//! controls.
 
 mod follower;
 mod full;

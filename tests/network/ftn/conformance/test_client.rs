@@ -313,7 +313,7 @@ pub(super) fn renewal(msgnum: i64, configuration: i64) -> Body {
     }
 }
 
-/// If a datagram is the GRANT with this msgnum, returns the grant, or an error without FENCE.
+/// If a datagram is the GRANT with this msgnum, returns the grant, or an error if FENCE is missing.
 pub(super) fn granted(received: &Received, wanted: i64) -> Option<Result<Grant>> {
     let Body::Grant { msgnum, token } = &received.datagram.body else {
         return None;

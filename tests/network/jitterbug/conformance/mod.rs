@@ -2,7 +2,7 @@
 //! variable `CONFORM` selects the program under test. Without this variable, the program is `ringd jitterbug`.
 //!
 //! In most checks, the program and a scripted node are the only nodes of a segment (`probe.rs`, `exchange.rs`). A check
-//! uses only the messages of the program, and names the rules that it checks in its failure message.
+//! uses only the messages of the program. Its failure message names the rules that it checks.
 
 mod basic;
 mod exchange;

@@ -56,7 +56,7 @@ impl Times {
         (2 * TR_COUNT - 1) * self.tr_interval * 1_000
     }
 
-    /// Returns the terms of a node with these times whose token is followed.
+    /// Returns the terms of a node that has these times and a followed token.
     pub(super) const fn terms(&self) -> Terms {
         Terms {
             lease_us: self.lease_us(),

@@ -77,7 +77,8 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
     let outcome = catch_unwind(AssertUnwindSafe(|| test.run()));
     let stalls = stalls.map_or(0, Stalls::end);
     let verdict = match outcome {
-        // A daemon may work even if the kernel denied a call, so only its log shows a gap in the list of calls.
+        // A daemon may work even if the kernel denied a call. Only the daemon's log shows that the list of permitted
+        // calls has a gap.
         Ok(Ok(())) => failure_report::find_denied_call().map_or(Ok(()), Err),
         Ok(Err(error)) => Err(format!("{error:#}\n{}", source_lines(&error))),
         // The panic has already printed its message.
