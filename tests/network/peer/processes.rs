@@ -39,7 +39,7 @@ fn late_wake_ups(status: &Value) -> Option<u64> {
 fn a_waiter_that_was_stopped_handles_waiting_heartbeats_before_its_timeout() -> Result<()> {
     let stand = stand()?;
     let token = stand.follow()?;
-    // On a busy machine the daemon may have been late already before the stop.
+    // On a busy machine, the daemon may already have been late before the stop.
     let before = late_wake_ups(&stand.daemon.status()?);
     let mark = stand.mark();
     stand.daemon.signal(Signal::SIGSTOP)?;

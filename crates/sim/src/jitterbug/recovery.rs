@@ -228,8 +228,8 @@ impl World {
         true
     }
 
-    /// Splits the segment into two parts, and heals the split. Checks that only one token is left in time, and that all
-    /// lists are equal two rotations later.
+    /// Splits the segment into two parts, and heals the split. Checks that after a limited time only one token is left,
+    /// and that all lists are equal two rotations later.
     fn check_merge(&mut self, schedule: &Schedule, bounds: &Bounds) {
         let options = schedule.options();
         let mut groups: Vec<u8> = (0..self.len())

@@ -70,7 +70,7 @@ pub struct DataPlan {
     pub computes: bool,
     /// The component that decides whether a node keeps its data or takes the received data.
     pub decides: Decider,
-    /// The length of a program's data in addition to the number, in bytes.
+    /// The number of bytes that a program's data contain in addition to their number.
     pub padding: usize,
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn format_seconds(time: Option<Duration>) -> String {
     time.map_or("-".into(), |time| format!("{:.3} s", time.as_secs_f64()))
 }
 
-/// The counters of a run: `K` are its kinds of fault, `E` its excuses, `C` the counters of its system.
+/// The counters of a run: `K` is the type of its kinds of fault, `E` of its excuses, and `C` of its system's counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats<K, E, C> {
     /// Messages from nodes, by the names of their kinds.

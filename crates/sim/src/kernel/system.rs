@@ -102,8 +102,8 @@ pub trait System: Sized {
     /// Sets the options of a node's signatures that do not belong to its keys.
     fn set_signature_options(_own: &Self::Node, _authenticator: &mut Authenticator<Sender<Self>>) {}
 
-    /// Whether a node accepts a message to an address. The node may have changed its address since the message was
-    /// sent.
+    /// Whether a node accepts a message that was sent to this address. The node may have changed its address since the
+    /// message was sent.
     fn accepts(_own: &Self::Node, _to: Self::Address) -> bool {
         true
     }

@@ -104,7 +104,7 @@ impl Exemptions {
     /// - A node restarted with a shorter HEART_BEAT_PERIOD than before. So the node's earlier promise may last longer
     ///   than its silence after the restart.
     /// - The clock rate of a node has changed.
-    /// - A node gets a different address while a node expects a wrong number of members.
+    /// - A node gets a different address while some node expects a wrong number of members.
     pub(super) fn void_promises(&mut self, until: u64) {
         self.void_until = self.void_until.max(until);
     }

@@ -15,7 +15,8 @@ use super::system::World;
 use super::unresponsive_station::long_work;
 use crate::kernel::schedule::FaultFields as _;
 
-/// After this number of successive failed handovers, an OWNER tries only members that have sent frames since then.
+/// After this number of failed handovers in a row, an OWNER offers the token only to members that it has heard
+/// recently.
 const FAILED_HANDOVERS_MAX: u32 = 3;
 /// The maximum number of members that request the token at the same time.
 const WANTING_MEMBERS_MAX: usize = 32;

@@ -18,7 +18,7 @@ use super::system::{Lab2Event, World};
 use crate::kernel::queue::id;
 
 const MS: u64 = 1_000_000;
-/// A program whose node is stalled tries again after this time to release its lock.
+/// If a node is stalled, its program tries again after this time to release the lock.
 const RETRY_NANOS: u64 = 10 * MS;
 /// The kinds of fault that neither split the segment, lose frames nor stall a process.
 const HARMLESS_KINDS: [FaultKind; 8] = [

@@ -303,7 +303,7 @@ declare_faults! {
         Rollback[node] => Self::Start { node },
         /// Changes the node's keys.
         Keys[node] { keys: NodeKeys },
-        /// Sends `frames` frames of a host without a key, over `over_us`.
+        /// Lets a host without a key send `frames` frames within `over_us`.
         Attack[] { frames: u16, over_us: u64 },
         /// Introduces `count` dead stations, beginning with the number `first`. Either one of these stations lists all
         /// other stations, or each of these stations has sent one frame.

@@ -29,7 +29,7 @@ fn check_cycle(
     wants: Span,
     verdict: &mut Verdict,
 ) {
-    // The member may get the token for its last want after the end of this phase.
+    // The last want of the member may be satisfied only after the end of this phase.
     let end = cycle.statuses.as_ref().map_or(wants.to, |(at, _)| *at);
     let frames = evidence.sent_in(Span::new(wants.from, end));
     // A tenure that began before the want does not count.

@@ -53,9 +53,8 @@ pub(super) fn equal_tokens(frames: &[Seen], forgetful: Option<MacAddr>) -> Vec<S
     errors.map(|error| error.to_string()).collect()
 }
 
-/// Returns the number of heartbeats in calms that ask for confirmations, and the number of those that the member
-/// confirmed.
-/// `barred` are the places of the heartbeats that the member must not confirm.
+/// Returns the number of heartbeats in calms that ask for confirmations, and the number of these heartbeats that the
+/// member confirmed. `barred` are the places of the heartbeats that the member must not confirm.
 pub(super) fn confirmed(
     frames: &[Seen],
     port: usize,
@@ -98,7 +97,7 @@ pub(super) fn confirmed(
     share
 }
 
-/// Returns the offers to the member in calms, and the number of those that it took.
+/// Returns the number of offers that the member got in calms, and the number of these offers that it took.
 pub(super) fn taken(frames: &[Seen], port: usize, mac: MacAddr, calms: &[Calm]) -> Share {
     let in_calm = |seen: &&Seen| calms.iter().any(|calm| calm.contains(seen.at));
     let offers = frames.iter().filter(in_calm).filter_map(|seen| {
@@ -116,7 +115,7 @@ pub(super) fn taken(frames: &[Seen], port: usize, mac: MacAddr, calms: &[Calm]) 
     }
 }
 
-/// Returns the offers of the member in calms, and the number of those that another member took.
+/// Returns the number of offers that the member made in calms, and the number of these offers that another member took.
 pub(super) fn handed_on(frames: &[Seen], port: usize, calms: &[Calm]) -> Share {
     let in_calm = |seen: &&Seen| calms.iter().any(|calm| calm.contains(seen.at));
     let own = frames.iter().filter(in_calm);

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use nix::fcntl::{Flock, FlockArg};
 use ring_segment::Rng;
 
-/// Environment variable that makes this program the work under a lock. The value is `FOLDER NAME MILLISECONDS`.
+/// Environment variable that makes this program do the work under a lock. The value is `FOLDER NAME MILLISECONDS`.
 const WORK: &str = "RING_CHAOS_WORK";
 /// Time for which a program waits for a lock, in seconds.
 const LOCK_WAIT: &str = "2";

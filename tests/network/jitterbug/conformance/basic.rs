@@ -249,7 +249,7 @@ fn take_next(probe: &Probe, data: &[u8]) -> Result<Delivery> {
     Ok(delivery)
 }
 
-/// A node that took one of these tokens would later pass its larger id or larger count.
+/// A node that took one of these tokens would later pass a token with a larger id or a larger count.
 fn a_token_without_an_orderly_end_is_not_taken() -> Result<()> {
     const FALSE_DATA: &[u8] = b"1000000";
     let terms = SLOW_TRIES.terms();

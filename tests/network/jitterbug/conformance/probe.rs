@@ -178,7 +178,7 @@ impl Probe {
         Ok(announced.id)
     }
 
-    /// Starts the program, and denies its restore as the leader with [`LARGE_ID`].
+    /// Starts the program. The scripted node, as the leader with [`LARGE_ID`], denies the program's restore.
     pub(super) fn start_waiter(times: Times) -> Result<Self> {
         let probe = Self::start(times)?;
         probe.send_tr2(LARGE_ID)?;

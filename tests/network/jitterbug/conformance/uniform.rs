@@ -62,7 +62,7 @@ fn a_ring_survives_deaths_stalls_and_splits() -> Result<()> {
         .wait_for_ring(&ALL)
         .context("rule Q10 (promises.md): the node joins again after its death")?;
 
-    // After its stall, the judged node gives way to the token of the others.
+    // After its stall, the judged node gives way to the token of the other nodes.
     stand.signal(JUDGED, Signal::SIGSTOP)?;
     stand
         .wait_for_rounds(&OTHERS)

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Longest wait for a CPU with which a test's result counts. Daemons that share two CPUs with two busy loops wait much
-/// less during a whole test.
+/// Longest wait for a CPU after which the result of a test still counts. Daemons that share two CPUs with two busy
+/// loops wait much less during a whole test.
 const STARVATION_LIMIT: Duration = Duration::from_secs(10);
 
 /// Longest wait of all daemons, in nanoseconds.
@@ -19,7 +19,7 @@ pub(crate) fn reset() {
     LONGEST_WAIT_NANOS.store(0, Ordering::Relaxed);
 }
 
-/// Reads how long a process has waited for a CPU. Must be called before the process ends.
+/// Reads the time for which a process has waited for a CPU. Must be called before the process ends.
 pub(crate) fn record_wait(process: u32) {
     let path = Path::new("/proc")
         .join(process.to_string())
