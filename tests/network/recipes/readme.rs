@@ -73,7 +73,7 @@ fn the_commands_of_the_readme_install_the_service_and_print_the_shown_output() -
         .map(drop)
 }
 
-/// Runs those commands of the page for users that work under the token.
+/// Runs the page's commands for users, if these commands work under the token.
 fn check_work(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     container.sh("mkdir -p /tmp/work")?;

@@ -53,7 +53,8 @@ impl Scene {
         })
     }
 
-    /// Binds the unit of the program to a target, and starts a service on both machines. Each test uses another file.
+    /// Binds the unit of the program to a target, and starts a service on both machines. Each test uses a different
+    /// file.
     fn start(&self, file: &str, service: &str, target: &str, slice: &str) -> Result<()> {
         let options = if service == LEADER { "" } else { "-i eth0 " };
         for machine in &self.machines {

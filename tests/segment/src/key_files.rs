@@ -21,7 +21,7 @@ const FINDINGS: [&str; 4] = [
     "unsigned_accepted",
 ];
 
-/// Returns a line of a key file. The key consists of the byte `id`.
+/// Returns a line of a key file. Each byte of the key is `id`.
 pub fn key_line(id: u8) -> String {
     format!("{id} {}\n", format!("{id:02x}").repeat(32))
 }

@@ -128,7 +128,7 @@ impl World {
             anew: false,
             pending: None,
         };
-        // Some requests have no fencing number, because it is optional in the protocol.
+        // Some requests have no fencing number, because a fencing number is optional in the protocol.
         let fence = own.numbered % 8 > 0;
         own.jobs.insert(token, job);
         let name = token_name(token);

@@ -79,7 +79,7 @@ impl<P: Clone, A: Clone> Recordings<P, A> {
         kept.add(rng, message);
     }
 
-    /// Draws one of the latest messages, a message of the whole run, or a challenge or answer.
+    /// Draws one of the latest messages, one message of the whole run, or one challenge or answer.
     fn pick(&self, rng: &mut Rng) -> Option<queue::Message<P, A>> {
         match rng.below(4) {
             0 => self.messages.pick(rng),

@@ -94,7 +94,7 @@ impl<S: System> Simulation<S> {
         }
     }
 
-    /// Connects the attacker to a node, with the address of a node.
+    /// Connects the attacker to a node, from the address of a node.
     fn connect_attacker(&mut self) {
         let ends = [(); 2].map(|()| self.rng.index(self.nodes.len()));
         let Some(to) = S::listener(&self.nodes[ends[1]].own) else {

@@ -26,7 +26,7 @@ pub(super) struct Job {
     pub(super) begun: bool,
     /// Whether the work needs a quorum.
     pub(super) quorum: bool,
-    /// The tenure that the members shall confirm, and the number of requests to the members.
+    /// The tenure that the members are asked to confirm, and the number of requests to the members.
     pub(super) asked: Option<(Token, u32)>,
     /// The number of tenures when the node began to request the token.
     pub(super) tenures: u64,

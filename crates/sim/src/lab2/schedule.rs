@@ -14,7 +14,7 @@ use crate::kernel::schedule::{
 
 /// The maximum of all durations in a schedule.
 const MAX_SPAN_US: u64 = 60 * 1_000_000;
-/// The maximum rate error of clocks on which the promises rely, in millionths.
+/// The maximum error of a clock's rate on which the promises rely, in millionths.
 const MAX_RATE: u32 = 10_000;
 /// The maximum rate error of clocks that break this limit.
 pub(super) const MAX_DRIFT: u32 = 200_000;

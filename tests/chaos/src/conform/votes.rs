@@ -68,8 +68,8 @@ pub(super) fn check(
     let mut own: Option<Token> = None;
     let mut starts = starts.iter().peekable();
     let mut silent_until = Duration::ZERO;
-    // The time from which the member is able to confirm tenures. It counts from the program's first frame, because the
-    // program may need some time to start.
+    // The time from which the member is able to confirm tenures. This time counts from the program's first frame,
+    // because the program may need some time to start.
     let mut able_from = Some(Duration::ZERO);
     // The end of the member's vote for its own tenure.
     let mut own_until = Duration::ZERO;

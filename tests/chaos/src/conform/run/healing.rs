@@ -72,7 +72,7 @@ impl Judgment<'_> {
         (chains != 1).then(|| format!("{chains} tokens are claimed"))
     }
 
-    /// Returns the hash in the last digest of the program since a time.
+    /// Returns the hash in the last digest that the program has sent since a time.
     pub(super) fn last_digest(&self, from: Duration) -> Option<u64> {
         self.segment.capture().look(|frames| {
             let recent = frames.iter().rev().take_while(|seen| seen.at >= from);
