@@ -20,9 +20,9 @@ use crate::stranger::Pool;
 
 /// Time that is added to the protocol's bounds, because processes need time to start and frames need time to arrive.
 const BOUND_MARGIN: Duration = Duration::from_millis(300);
-/// Duration of the part of a calm during which the run only observes the ring.
+/// In each calm, the run only observes the ring for this time.
 const QUIET_TIME: Duration = Duration::from_millis(700);
-/// Duration of the part of a calm during which the members want the token.
+/// In each calm, the members want the token for this time.
 const WANTS_TIME: Duration = Duration::from_secs(2);
 const BURNERS: u32 = 4;
 /// Longest time of the search for an owner to kill.

@@ -165,7 +165,7 @@ impl Capture {
         self.accept(Destinations::Broadcast, &[])
     }
 
-    /// Records all frames again.
+    /// Records all frames again, not only broadcasts.
     pub fn record_all(&self) -> Result<()> {
         self.accept(Destinations::All, &[])
     }

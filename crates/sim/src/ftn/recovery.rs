@@ -260,8 +260,8 @@ impl World {
         self.run(timeout + 2 * RETRY_MAX);
     }
 
-    /// Makes every client whose key permits the token request it, all at the same time. Waits until each client has had
-    /// the token.
+    /// Lets all clients request the token at the same time, if their keys permit this token. Waits until each client
+    /// has had the token.
     fn serve_token(&mut self, token: usize, first: Duration, exchange: Duration) -> bool {
         let permits = |at: &usize| self.nodes[*at].own.keys.permits(&token_name(token));
         let clients: Vec<usize> = (self.system.servers..self.len()).filter(permits).collect();

@@ -22,7 +22,7 @@ pub(super) struct Candidate {
     child: Option<Child>,
     /// Times of the starts.
     pub(super) starts: Vec<Duration>,
-    /// Ends of the program that the run did not cause.
+    /// Exits of the program that the run did not cause.
     pub(super) deaths: Vec<String>,
 }
 

@@ -244,14 +244,14 @@ impl Container {
         command
     }
 
-    /// Runs a command inside, and returns its output and exit code.
+    /// Runs a command in the container, and returns its output and exit code.
     pub fn output(&self, line: &[&str]) -> Result<Output> {
         let (program, arguments) = line.split_first().context("there is no command")?;
         let output = self.command(program).args(arguments).output();
         output.with_context(|| format!("cannot run {program} in the container"))
     }
 
-    /// Runs a command inside that must succeed. Returns its output.
+    /// Runs a command in the container. The command must succeed. Returns its output.
     pub fn run(&self, line: &[&str]) -> Result<String> {
         let output = self.output(line)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -265,7 +265,7 @@ impl Container {
         Ok(text)
     }
 
-    /// Runs shell lines inside, and returns their output. Every line must succeed.
+    /// Runs shell lines in the container, and returns their output. Every line must succeed.
     pub fn sh(&self, lines: &str) -> Result<String> {
         self.run(&["sh", "-euc", lines])
     }
