@@ -166,8 +166,8 @@ fn find_interface(section: Section, name: &str) -> Option<String> {
     ))
 }
 
-/// Checks the words of a server of the token service, and its key files. Returns notes about the key files. If the words
-/// lack required options, this is no mistake, because the command line may have these options.
+/// Checks the words of a server of the token service, and its key files. Returns notes about the key files. It is no
+/// mistake if the words lack required options, because the command line may have these options.
 fn check_server(words: &[String], service: Option<&ServiceUser>) -> Result<Vec<String>, String> {
     let parse = |missing: &[&str]| {
         let words = words.iter().map(String::as_str);

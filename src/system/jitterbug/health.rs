@@ -48,8 +48,8 @@ pub(super) fn findings(
     if snapshot.is_outranked {
         findings.push(Finding::new(
             &troubles::OUTRANKED,
-            "a ring with a different --compute or --decide has the stronger token: programs of this ring cannot get the \
-             token; start all nodes with the same programs",
+            "a ring with a different --compute or --decide has the stronger token: programs of this ring cannot get \
+             the token; start all nodes with the same programs",
         ));
     }
     let takes_nothing = |it: &&NodeStatus| {

@@ -23,8 +23,8 @@ use super::error::Error;
 use crate::system;
 use crate::system::jitterbug::events;
 
-/// Maximum number of connections. It is enough for 16 inbound connections and their replacements, for the connection on
-/// which this node passes the token, and for connections that still send their last bytes.
+/// Maximum number of connections. It is enough for 16 inbound connections and their replacements. It also includes the
+/// connection on which this node passes the token, and connections that still send their last bytes.
 const CONNECTIONS_MAX: u16 = 64;
 
 /// Buffer size for a datagram. The buffer is much larger than the longest message, so that the node recognizes a

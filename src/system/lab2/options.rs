@@ -172,8 +172,8 @@ pub struct Options {
 
     /// Keep the token for this time when the owner is idle
     ///
-    /// The default is the time between two heartbeats. With 0ms, the token rotates at full speed. With forever, an owner
-    /// keeps the token until it stops or dies, or until another member requests the token.
+    /// The default is the time between two heartbeats. With 0ms, the token rotates at full speed. With forever, an
+    /// owner keeps the token until it stops or dies, or until another member requests the token.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_idle_hold)]
     pub idle_hold: Option<Duration>,
 

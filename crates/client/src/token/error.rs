@@ -96,8 +96,8 @@ pub enum Obstacle {
     },
     /// A server has a different list.
     #[error(
-        "{from} has a different list of servers: its list has the signature {theirs}, and this list has {signature}; give \
-         all servers and clients the same list"
+        "{from} has a different list of servers: its list has the signature {theirs}, and this list has {signature}; \
+         give all servers and clients the same list"
     )]
     OtherList {
         /// The server's address.

@@ -58,8 +58,8 @@ impl Exemptions {
     }
 
     /// Whether two chains may have the same name, or one chain may have two different histories. A node that knows the
-    /// stronger chain takes the other chain for an earlier part of the stronger chain. Such a node ignores an offer of the
-    /// other chain's token, so this token is lost too.
+    /// stronger chain takes the other chain for an earlier part of the stronger chain. Such a node ignores an offer of
+    /// the other chain's token, so this token is lost too.
     pub(super) fn may_names_clash(&self) -> bool {
         !self.shared_addresses.is_empty() || self.has_flipped_bits
     }
