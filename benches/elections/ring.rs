@@ -1,5 +1,6 @@
 //! Rings of the board. The kernel of the simulator runs their state machines. The network loses no messages, and all
-//! hops take the same time. The benchmark simulates the database. The rows of the database decide which node starts an election.
+//! hops take the same time. The benchmark simulates the database. The rows of the database decide which node starts an
+//! election.
 
 use std::cell::RefCell;
 use std::convert::Infallible;

@@ -1,8 +1,8 @@
 //! The limits of a daemon after its start-up.
 //!
-//! After a daemon has opened its files and sockets, it needs only few permissions. [`Sandbox::enter`] gives up all
-//! other permissions, even if root started the daemon. So an attacker that takes over the daemon cannot start programs,
-//! and cannot write to the files of other programs.
+//! After a daemon has opened its files and sockets, it needs only few permissions. [`Sandbox::enter`] gives up the
+//! others, even if root started the daemon. So an attacker that takes over the daemon cannot start programs, and cannot
+//! write to the files of other programs.
 
 mod denied;
 mod files;
