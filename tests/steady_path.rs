@@ -469,24 +469,45 @@ fn no_memory_is_allocated_for_a_record() {
 #[test]
 fn no_memory_is_allocated_for_datagrams() {
     const LEN: usize = 32;
+    let all_lengths = |number| number + 1;
+    let received = datagrams::receive_batch(LEN);
+    exchange_datagrams(&UdpOptions::default(), received, all_lengths);
+    let merged = UdpOptions {
+        merges: true,
+        ..UdpOptions::default()
+    };
+    for len in [all_lengths, |_| LEN] {
+        exchange_datagrams(&merged, datagrams::merged_receive_batch(LEN), len);
+    }
+}
+
+/// Exchanges batches of datagrams with these lengths, and counts the allocations after the first batch.
+fn exchange_datagrams(
+    options: &UdpOptions,
+    mut received: ReceiveBatch<SocketAddr>,
+    len: impl Fn(usize) -> usize,
+) {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let bind = || UdpLink::bind(any, &UdpOptions::default()).expect("a port");
+    let bind = || UdpLink::bind(any, options).expect("a port");
     let (mut left, mut right) = (bind(), bind());
     let to = right.address().expect("its address");
-    let mut sent: TransmitBatch<SocketAddr> = datagrams::transmit_batch(LEN);
-    let mut received = datagrams::receive_batch(LEN);
-    for len in (1..).take(sent.capacity()) {
-        sent.push(len, to);
+    let mut sent: TransmitBatch<SocketAddr> = datagrams::transmit_batch(100);
+    for number in 0..sent.capacity() {
+        sent.push(len(number), to);
     }
-    let before = ALLOCATIONS.get();
-    for _ in 0..100 {
+    let mut before = 0;
+    for round in 0..100 {
         assert_eq!(
             left.send(&sent).expect("the datagrams are sent"),
             sent.len()
         );
         right.receive(clock::now(), &mut received).expect("a link");
         assert_eq!(received.len(), sent.len());
-        assert!(received.iter().map(|(bytes, ..)| bytes.len()).eq(1..=LEN));
+        let lengths = received.iter().map(|(bytes, ..)| bytes.len());
+        assert!(lengths.eq((0..sent.len()).map(&len)));
+        if round == 0 {
+            before = ALLOCATIONS.get();
+        }
     }
     assert_eq!(ALLOCATIONS.get(), before);
 }

@@ -20,6 +20,7 @@ pub(super) fn bind(address: SocketAddr, clients: usize) -> io::Result<UdpSlot> {
             .clamp(BUFFER_MIN, i32::MAX as usize / 2),
     );
     let options = UdpOptions {
+        merges: true,
         receive_buffer: buffer,
         send_buffer: buffer,
         ..UdpOptions::default()

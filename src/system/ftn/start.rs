@@ -127,7 +127,7 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
         refused_messages: RefusedMessages::default(),
         late_wake_ups: 0,
     };
-    let received = datagrams::receive_batch(SIGNED_BYTES_MAX);
+    let received = datagrams::merged_receive_batch(SIGNED_BYTES_MAX);
     let transmit = datagrams::transmit_batch(DATAGRAM_BYTES_MAX);
     host.run(Driver::with_batches(machine, received, transmit), node)
 }

@@ -77,9 +77,11 @@ impl ServerStand {
     /// Makes a segment, and a list of servers for the segment's first nodes.
     pub(super) fn without_servers(nodes: usize, servers: usize) -> Result<Self> {
         let segment = Layout::new(nodes).addresses().bridge()?;
-        // A client on a server's machine needs the loopback interface.
+        // A client on a server's machine needs the loopback interface. Records and conformance tests read each datagram
+        // from the network, so the kernel must separate merged datagrams before it sends them.
         for node in segment.nodes() {
-            node.ns().ip("link set lo up\n")?;
+            node.ns()
+                .ip("link set lo up\nlink set eth0 gso_max_segs 1\n")?;
         }
         let folder = tempfile::tempdir_in("/run")?;
         let lines: Result<String> = segment.nodes()[..servers].iter().map(line).collect();

@@ -112,7 +112,7 @@ impl Session {
         });
         let driver = Driver::with_batches(
             client,
-            datagrams::receive_batch(DATAGRAM_BYTES_MAX + SIGNATURE_LEN_MAX),
+            datagrams::merged_receive_batch(DATAGRAM_BYTES_MAX + SIGNATURE_LEN_MAX),
             datagrams::transmit_batch(DATAGRAM_BYTES_MAX),
         );
         let mut session = Self {
@@ -193,7 +193,11 @@ impl Session {
         } else {
             (Ipv6Addr::UNSPECIFIED, 0).into()
         };
-        let link = UdpLink::bind(any, &UdpOptions::default())?;
+        let options = UdpOptions {
+            merges: true,
+            ..UdpOptions::default()
+        };
+        let link = UdpLink::bind(any, &options)?;
         let port = link.address()?.port();
         let link = self.keys.link(link, self.servers())?;
         let register = |link: &Link, waiting: &ring_runtime::wait::Reactor| {

@@ -112,7 +112,7 @@ pub(super) fn socket(link: &Link) -> &UdpLink {
 fn greet(link: &mut Link, servers: &[SocketAddr]) -> io::Result<()> {
     let mut now = clock::now();
     let end = now.monotonic + GREETING_TIMEOUT;
-    let mut batch = datagrams::receive_batch(DATAGRAM_BYTES_MAX + SIGNATURE_LEN_MAX);
+    let mut batch = datagrams::merged_receive_batch(DATAGRAM_BYTES_MAX + SIGNATURE_LEN_MAX);
     link.greet(now, servers.iter().copied());
     while !is_known_to_all(link, now, servers.len()) && now.monotonic < end {
         let left = end.since(now.monotonic);

@@ -8,22 +8,24 @@ use ring_proto::time::{Instant, Now};
 #[derive(Debug)]
 pub struct ReceiveBatch<P = ()> {
     buffers: Buffers,
-    /// Number of used buffers, including skipped buffers, which contain no message.
+    /// Maximum length of a message.
+    longest: usize,
+    /// Number of used buffers. A skipped buffer holds no message.
     used_count: usize,
     messages: Vec<MessageMetadata<P>>,
 }
 
 #[derive(Debug)]
 struct MessageMetadata<P> {
-    /// Index of the message's buffer.
-    buffer: usize,
+    /// Index of the message's first byte in the bytes of all buffers.
+    start: usize,
     len: usize,
     from: P,
     now: Now,
     age: Duration,
 }
 
-/// Buffers of equal size, one for each message of a batch.
+/// Buffers of equal size.
 #[derive(Debug)]
 struct Buffers {
     bytes: Box<[u8]>,
@@ -37,8 +39,12 @@ impl Buffers {
         Self { bytes, count, size }
     }
 
-    fn get(&self, at: usize, len: usize) -> &[u8] {
-        &self.bytes[at * self.size..][..len]
+    fn get(&self, start: usize, len: usize) -> &[u8] {
+        &self.bytes[start..][..len]
+    }
+
+    const fn start(&self, at: usize) -> usize {
+        at * self.size
     }
 
     fn get_mut(&mut self, at: usize) -> Option<&mut [u8]> {
@@ -55,8 +61,15 @@ impl Buffers {
 impl<P: Copy> ReceiveBatch<P> {
     /// Makes an empty batch for at most `count` messages of at most `size` bytes. The batch never allocates again.
     pub fn new(count: usize, size: usize) -> Self {
+        Self::with_buffers(count, size, size)
+    }
+
+    /// Makes an empty batch with `count` buffers of `size` bytes. A buffer may hold several messages of at most
+    /// `longest` bytes. The batch allocates again only when it holds more messages than ever before.
+    pub(super) fn with_buffers(count: usize, size: usize, longest: usize) -> Self {
         Self {
             buffers: Buffers::new(count, size),
+            longest,
             used_count: 0,
             messages: Vec::with_capacity(count),
         }
@@ -87,16 +100,48 @@ impl<P: Copy> ReceiveBatch<P> {
     /// Adds the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message from peer `from`. `age` is the age
     /// of the message at the time `now`.
     pub fn push(&mut self, len: usize, from: P, now: Now, age: Duration) {
-        debug_assert!(len <= self.buffers.size);
-        let message = MessageMetadata {
-            buffer: self.used_count,
+        self.push_part(0, len, from, now, age);
+        self.used_count += 1;
+    }
+
+    /// Adds the first `len` bytes of [`next_buffer`](Self::next_buffer) as messages of `part_len` bytes from one peer.
+    /// The last message may be shorter. Returns the number of messages that the batch dropped because they were too
+    /// long.
+    pub(crate) fn push_parts(
+        &mut self,
+        len: usize,
+        part_len: usize,
+        from: P,
+        now: Now,
+        age: Duration,
+    ) -> u64 {
+        let (mut offset, mut dropped) = (0, 0);
+        loop {
+            let part_len = part_len.min(len - offset);
+            if part_len > self.longest {
+                dropped += 1;
+            } else {
+                self.push_part(offset, part_len, from, now, age);
+            }
+            offset += part_len.max(1);
+            if offset >= len {
+                break;
+            }
+        }
+        self.used_count += 1;
+        dropped
+    }
+
+    fn push_part(&mut self, offset: usize, len: usize, from: P, now: Now, age: Duration) {
+        debug_assert!(offset + len <= self.buffers.size);
+        let start = self.buffers.start(self.used_count) + offset;
+        self.messages.push(MessageMetadata {
+            start,
             len,
             from,
             now,
             age,
-        };
-        self.messages.push(message);
-        self.used_count += 1;
+        });
     }
 
     /// Shortens each message to the length that `keep` returns, or removes the message if `keep` returns `None`. `keep`
@@ -106,14 +151,14 @@ impl<P: Copy> ReceiveBatch<P> {
             buffers, messages, ..
         } = self;
         messages.retain_mut(|it| {
-            let bytes = buffers.get(it.buffer, it.len);
+            let bytes = buffers.get(it.start, it.len);
             let kept = keep(bytes, it.from, it.now, it.age);
             it.len = kept.map_or(0, |len| len.min(it.len));
             kept.is_some()
         });
     }
 
-    /// Returns the maximum number of messages.
+    /// Returns the number of buffers.
     pub fn capacity(&self) -> usize {
         self.buffers.count
     }
@@ -143,7 +188,7 @@ impl<P: Copy> ReceiveBatch<P> {
     /// message's age at this time.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], P, Now, Duration)> {
         let messages = self.messages.iter();
-        messages.map(|it| (self.buffers.get(it.buffer, it.len), it.from, it.now, it.age))
+        messages.map(|it| (self.buffers.get(it.start, it.len), it.from, it.now, it.age))
     }
 }
 
@@ -206,7 +251,7 @@ impl<P: Copy> TransmitBatch<P> {
     /// Returns the unsent messages in order, each with its destination.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], P)> {
         let messages = self.messages.iter().enumerate().skip(self.done);
-        messages.map(|(at, &(len, to))| (self.buffers.get(at, len), to))
+        messages.map(|(at, &(len, to))| (self.buffers.get(self.buffers.start(at), len), to))
     }
 }
 
@@ -237,5 +282,25 @@ mod tests {
         assert!(batch.is_full() && batch.next_buffer().is_none());
         batch.clear();
         assert!(batch.is_empty() && batch.free_buffers().len() == 3);
+    }
+
+    #[test]
+    fn a_buffer_may_hold_several_messages() {
+        let mut batch = ReceiveBatch::with_buffers(2, 5, 2);
+        for buffer in batch.free_buffers() {
+            buffer.copy_from_slice(b"aabbc");
+        }
+        let now = Now {
+            monotonic: Instant::default(),
+            wall: 0,
+        };
+        assert_eq!(batch.push_parts(5, 2, (), now, Duration::ZERO), 0);
+        assert_eq!(batch.push_parts(5, 3, (), now, Duration::ZERO), 1);
+        let bytes: Vec<&[u8]> = batch.iter().map(|(bytes, ..)| bytes).collect();
+        assert_eq!(bytes, [&b"aa"[..], b"bb", b"c", b"bc"]);
+        assert!(batch.is_full());
+        batch.retain(|bytes, (), _, _| (bytes != b"bb").then(|| bytes.len() - 1));
+        let bytes: Vec<&[u8]> = batch.iter().map(|(bytes, ..)| bytes).collect();
+        assert_eq!(bytes, [&b"a"[..], b"", b"b"]);
     }
 }

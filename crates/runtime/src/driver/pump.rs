@@ -134,7 +134,7 @@ impl<M: Machine> Driver<M> {
             if !more || newest.is_some_and(|came| came > now.monotonic) {
                 break;
             }
-            handled += self.received.capacity();
+            handled += self.received.capacity().max(self.received.len());
             present = clock();
         }
         let streams = environment.link.as_deref_mut().and_then(Link::streams);
