@@ -17,8 +17,11 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 /// Name of a file in each control group. A write to this file kills all processes of the group.
 const KILL_FILE: &str = "cgroup.kill";
 
-/// Maximum number of names that this process tries for a group. Earlier processes with the same process number may have
-/// left groups behind, and each such group uses one name.
+/// Name of the file in each control group that lists its processes. A write of a number moves a process into the group.
+const MEMBERS_FILE: &str = "cgroup.procs";
+
+/// Maximum number of names that are tried for a group. Earlier processes with the same number may have left groups
+/// behind. Each such group uses one name.
 const LEFT_GROUPS_MAX: u32 = 100;
 
 /// A control group for a command and all processes that the command starts.
@@ -78,22 +81,18 @@ impl Cgroup {
         &self.path
     }
 
+    /// Adds a process, unless the process [started in the group](super::spawn_in_cgroup).
     pub(super) fn add(&self, pid: Pid) -> io::Result<()> {
-        fs::write(self.path.join("cgroup.procs"), pid.to_string())
+        if members(&self.path).contains(&pid) {
+            return Ok(());
+        }
+        fs::write(self.path.join(MEMBERS_FILE), pid.to_string())
     }
 
     /// Returns the processes in the group and in the groups below it.
     pub(super) fn processes(&self) -> Vec<Pid> {
-        let mut found = Vec::new();
-        for group in groups_below(&self.path) {
-            let listed = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-            found.extend(
-                listed
-                    .lines()
-                    .filter_map(|pid| pid.parse().ok().map(Pid::from_raw)),
-            );
-        }
-        found
+        let groups = groups_below(&self.path);
+        groups.iter().flat_map(|group| members(group)).collect()
     }
 
     /// Whether the group has no processes except zombies.
@@ -123,8 +122,15 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes the empty groups that killed keepers left behind. Their names begin with `name_prefix`. Does not remove the
-/// group of a living keeper, because the keeper may be about to put a command into the group.
+/// Returns the processes in a group, without those in the groups below it.
+fn members(group: &Path) -> Vec<Pid> {
+    let listed = fs::read_to_string(group.join(MEMBERS_FILE)).unwrap_or_default();
+    let pids = listed.lines().filter_map(|pid| pid.parse().ok());
+    pids.map(Pid::from_raw).collect()
+}
+
+/// Removes the empty groups with this prefix that killed keepers have left. Does not remove the group of a living
+/// keeper, because this keeper may be about to put a command into its group.
 fn remove_left_groups(parent: &Path, name_prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -251,6 +257,8 @@ mod tests {
     use std::path::PathBuf;
     use std::process::{self, Command};
 
+    use nix::unistd::Pid;
+
     use super::{Cgroup, Hierarchy, own_path, remove_left_groups};
 
     const UNIFIED: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
@@ -301,6 +309,19 @@ mod tests {
         assert!(!left.exists());
         for kept in kept {
             assert!(kept.exists(), "{}", kept.display());
+        }
+    }
+
+    /// A move into a group takes some 20 ms.
+    #[test]
+    fn a_member_is_not_moved() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let listed = folder.path().join("cgroup.procs");
+        fs::write(&listed, "41\n42\n").expect("written");
+        let group = Cgroup::of_systemd(folder.path().to_owned());
+        for (pid, then) in [(42, "41\n42\n"), (4, "4")] {
+            group.add(Pid::from_raw(pid)).expect("a file");
+            assert_eq!(fs::read_to_string(&listed).expect("a file"), then);
         }
     }
 

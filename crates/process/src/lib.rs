@@ -10,6 +10,7 @@ mod backstop;
 pub mod broken_pipe;
 pub mod capabilities;
 mod cgroup;
+mod cgroup_child;
 pub mod child;
 mod client;
 pub mod descriptors;
@@ -34,6 +35,7 @@ mod tree;
 
 pub use backstop::Backstops;
 pub use cgroup::{Hierarchy, KillFile, killable_group};
+pub use cgroup_child::spawn_in_cgroup;
 pub use client::{Client, ClientId};
 pub use ignored_signals::IgnoredSignals;
 pub use init::run_as_process_1;

@@ -11,12 +11,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::Pid;
-use ring_process::{broken_pipe, inherited_socket};
+use ring_process::{broken_pipe, inherited_socket, spawn_in_cgroup};
 
 use super::keeper::THIS_PROGRAM;
 
@@ -32,21 +33,29 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn start(command: &[OsString], environment: &[(&str, String)]) -> io::Result<Self> {
+    /// Starts the process, if possible in the control group with this folder.
+    pub(super) fn start(
+        command: &[OsString],
+        environment: &[(&str, String)],
+        cgroup: Option<&Path>,
+    ) -> io::Result<Self> {
         let (opener, gate) = UnixStream::pair()?;
         // The new process inherits only this end of the gate, and closes it when it becomes the command.
         fcntl(&gate, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let mut program = Command::new(THIS_PROGRAM);
         broken_pipe::pass_on(&mut program);
-        let child = program
+        program
             .arg0("ringctl")
             .args(["become", "--gate", &gate.as_raw_fd().to_string(), "--"])
             .args(command)
             .envs(environment.iter().map(|(name, value)| (name, value)))
-            .process_group(0)
-            .spawn()?;
-        let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
-        let pid = Pid::from_raw(pid);
+            .process_group(0);
+        let started = cgroup.and_then(|cgroup| spawn_in_cgroup(&mut program, cgroup).ok());
+        let pid = match started {
+            Some(pid) => pid,
+            // The keeper moves this process into the group.
+            None => Pid::from_raw(i32::try_from(program.spawn()?.id()).map_err(io::Error::other)?),
+        };
         Ok(Self {
             opener,
             pid,

@@ -9,12 +9,12 @@
 //! The order of the messages:
 //!
 //! 1. `ringctl` starts the keeper and waits for [`Note::Granted`].
-//! 2. `ringctl` starts the process that will become the command. The process waits at a gate (`super::gate`), and has
-//!    not run the command yet. `ringctl` sends [`Order::Started`].
-//! 3. If the keeper has a control group for the command, it puts the waiting process into this group. Unless the lock
-//!    is lost, the keeper sends [`Note::Go`]. From this step on, the keeper ends the command after a loss, even if
-//!    `ringctl` is slow.
-//! 4. `ringctl` opens the gate. If `ringctl` dies before this step, the gate never opens, and the waiting process ends.
+//! 2. `ringctl` starts the process that will become the command. The process waits at a gate (`super::gate`) and has
+//!    run nothing yet. `ringctl` sends [`Order::Started`].
+//! 3. If the keeper has a control group for the command, that process started in this group. If the kernel could not
+//!    start it there, the keeper moves it, which takes some 20 ms. Unless the lock is lost, the keeper sends
+//!    [`Note::Go`]. From this step on, a loss ends the command, even if `ringctl` is slow.
+//! 4. `ringctl` opens the gate. If `ringctl` dies before this step, the gate stays shut and the waiting process ends.
 //! 5. When the command ends, `ringctl` sends [`Order::Exited`]. The keeper ends all processes that the command left
 //!    behind, releases the lock, and sends [`Note::Released`].
 //!

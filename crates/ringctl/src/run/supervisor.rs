@@ -56,7 +56,7 @@ impl Supervisor {
     ) -> io::Result<Self> {
         let terminal = Terminal::open();
         keeper.make_lifeline_inheritable()?;
-        let gate = Gate::start(command, environment)?;
+        let gate = Gate::start(command, environment, cgroup.as_deref())?;
         keeper.tie(gate.pid());
         signals.catch_stops()?;
         let given_terminal = terminal.as_ref().filter(|tty| tty.is_for_command_only());
