@@ -2,8 +2,10 @@
 //!
 //! - **Round trip**: the time from REQUEST to GRANT, measured in turn with the simplest possible program that echoes
 //!   equal datagrams.
-//! - **Grants per second** of a server with its own processor, with batches of datagrams from many sessions.
+//! - **Grants per second** of a server with its own processor, with batches of datagrams from many sessions. In turn
+//!   with an echo of the same number of datagrams, with and without merging in the kernel.
 //! - **Keys**: the grants per second with keys, divided by those without keys.
+//! - **Command**: the time of `ringctl token run NAME -- true`, with one server and with three servers.
 //! - **Memory** of tokens without their names and data.
 //! - **Sessions**: the time in which many clients log in.
 //! - **Takeover**: the time from the crash of one of three servers until its successor grants one of its tokens. The
@@ -19,6 +21,7 @@
 //! cargo bench --bench token_service -- --only others
 //! ```
 
+mod command;
 mod exchange;
 mod floor;
 mod ftn;
@@ -41,6 +44,7 @@ enum Part {
     RoundTrip,
     Grants,
     Keys,
+    Command,
     Memory,
     Sessions,
     TakeOver,
@@ -62,7 +66,8 @@ struct Options {
     /// Measure only these parts [default: all except others]
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Another build of ringd. The grants and the memory of both builds are measured in turn.
+    /// Another build of ringd, next to a ringctl. The grants, the command and the memory of both builds are measured in
+    /// turn.
     #[arg(long)]
     beside: Option<PathBuf>,
     /// Cargo passes this option to benchmarks.
@@ -101,6 +106,9 @@ fn main() -> Result<()> {
     }
     if options.wants(Part::Keys) {
         keys(&options)?;
+    }
+    if options.wants(Part::Command) {
+        command(&options)?;
     }
     if options.wants(Part::Memory) {
         for tokens in [100_000_usize, 300_000, 1_000_000] {
@@ -163,6 +171,15 @@ fn grants(options: &Options) -> Result<()> {
             if let [other, own] = rates[..] {
                 ratios.push(own / other);
             }
+            // A grant takes as many datagrams as two echoes.
+            for (merges, text) in [(false, "separate"), (true, "merged")] {
+                let echoes = floor::flood(count, merges, options.time.into())? / 2.0;
+                let share = rates.last().map_or(0.0, |own| own / echoes);
+                println!(
+                    "{count} sessions: {echoes:.0} pairs of echoes per second of CPU time, with {text} datagrams; \
+                     grants ÷ pairs of echoes: {share:.2}"
+                );
+            }
         }
         if !ratios.is_empty() {
             println!(
@@ -187,6 +204,30 @@ fn keys(options: &Options) -> Result<()> {
         }
         let median = median_of(&mut ratios);
         println!("{count} sessions: with keys ÷ without keys, median {median:.2}");
+    }
+    Ok(())
+}
+
+/// Measures `ringctl token run NAME -- true`.
+fn command(options: &Options) -> Result<()> {
+    const RUNS_PER_PAIR: usize = 5;
+    let programs = options.programs();
+    let programs: Vec<_> = programs
+        .iter()
+        .map(|it| it.with_file_name("ringctl"))
+        .collect();
+    let programs: Vec<_> = programs.iter().map(PathBuf::as_path).collect();
+    for count in [1, 3] {
+        let servers = server::start(shipped_program(), count, "600s")?;
+        let mut pool = pool::Pool::new(&servers, 1, Duration::from_secs(600))?;
+        pool.drive_until("the servers work", |pool| pool.live == 1)?;
+        let medians = command::run(&servers, &programs, options.pairs * RUNS_PER_PAIR)?;
+        for (program, median) in programs.iter().zip(medians) {
+            println!(
+                "{count} servers: {} token run: {median:.1?}",
+                program.display()
+            );
+        }
     }
     Ok(())
 }

@@ -21,9 +21,9 @@ use super::server::ServerProcesses;
 /// Length of REQUEST and GRANT in the round trip, in bytes.
 pub(crate) const REQUEST_LEN: usize = 28;
 /// Maximum number of unanswered requests of a session. Each request is for a separate token.
-const WINDOW_SIZE: usize = 32;
+pub(crate) const WINDOW_SIZE: usize = 32;
 /// Length of a buffer. It exceeds the length of each datagram of this benchmark.
-const BUFFER_LEN: usize = 256;
+pub(crate) const BUFFER_LEN: usize = 256;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Session {
@@ -58,7 +58,7 @@ impl Session {
             let transmit = datagrams::transmit_batch(BUFFER_LEN);
             Signer::new(authenticator, DatagramAddressing::new(address), transmit)
         });
-        let socket = UdpLink::bind(address, &UdpOptions::default())?;
+        let socket = UdpLink::bind(address, &merged())?;
         Ok(Self {
             link: Authenticated::new(socket, signer),
             server,
@@ -71,7 +71,7 @@ impl Session {
             configuration,
             // This number is larger than any number that the state machine has used.
             msgnum: i64::try_from(clock::now().wall / 1_000)? + 1_000_000,
-            incoming: datagrams::receive_batch(BUFFER_LEN),
+            incoming: datagrams::merged_receive_batch(BUFFER_LEN),
             outgoing: datagrams::transmit_batch(BUFFER_LEN),
         })
     }
@@ -208,6 +208,14 @@ impl Session {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the options of a socket like the one of a server.
+pub(crate) fn merged() -> UdpOptions {
+    UdpOptions {
+        merges: true,
+        ..UdpOptions::default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub(crate) struct ServerProcesses {
     folder: TempDir,
 }
 
+/// Name of the file with the list of servers.
+const LIST: &str = "servers";
 /// Name of the file with the keys of the servers.
 const KEY_FILE: &str = "keys";
 
@@ -77,7 +79,7 @@ fn start_with(
         .map(|socket| Ok(socket.local_addr()?.to_string()))
         .collect::<Result<_>>()?;
     drop(sockets);
-    let list = folder.path().join("servers");
+    let list = folder.path().join(LIST);
     fs::write(&list, lines.join("\n"))?;
     let key_file = folder.path().join(KEY_FILE);
     if options.contains(&"--accept-unsigned") {
@@ -121,7 +123,7 @@ fn start_with(
 }
 
 /// Pins a process to a processor if the machine has two processors.
-fn pin_to(cpu: usize, process: Pid) -> Result<()> {
+pub(crate) fn pin_to(cpu: usize, process: Pid) -> Result<()> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 && cpu > 0 {
         return Ok(());
     }
@@ -130,7 +132,21 @@ fn pin_to(cpu: usize, process: Pid) -> Result<()> {
     Ok(sched_setaffinity(process, &cpus)?)
 }
 
+/// Lets this process and its later children use all processors.
+pub(crate) fn use_all_processors() -> Result<()> {
+    let mut cpus = CpuSet::new();
+    for cpu in 0..CpuSet::count() {
+        cpus.set(cpu)?;
+    }
+    Ok(sched_setaffinity(Pid::from_raw(0), &cpus)?)
+}
+
 impl ServerProcesses {
+    /// Returns the path of the list of servers.
+    pub(crate) fn list(&self) -> PathBuf {
+        self.folder.path().join(LIST)
+    }
+
     /// Returns the keys of the servers; `None` without keys.
     pub(crate) fn keys(&self) -> Option<Keyring> {
         let text = fs::read_to_string(self.folder.path().join(KEY_FILE)).ok()?;
