@@ -123,6 +123,8 @@ impl System for Node {
         if let (LinkChange::Opened(_), Some(socket)) = (step, self.environment.attachment.socket())
         {
             waiting.add(socket, LINK)?;
+            let address = self.environment.attachment.interface().mac;
+            self.environment.store.file.set_address(address);
         }
         Ok(Some(step.link()))
     }

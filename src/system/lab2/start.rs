@@ -81,7 +81,8 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     let lock = lock.map_err(Error::Lock)?;
     let control = options.control_path();
     let recent = recent_state_path(&control);
-    let (mut store, found) = StateFile::open(&options.state_dir, &ring, recent)?;
+    let address = attachment.interface().mac;
+    let (mut store, found) = StateFile::open(&options.state_dir, &ring, &recent, address)?;
     // While the process has a single thread, and all its permissions.
     let sandbox = sandbox(&configured, &lock);
     let guardian = Guardian::start(Rc::clone(&record), lock);

@@ -13,8 +13,9 @@ mod stamps;
 mod tests;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use ring_codec::MacAddr;
 use ring_control::{Finding, NodeName};
 use ring_proto::StoreOutcome;
 use ring_proto::lab2::{StoredStamp, StoredState};
@@ -25,7 +26,7 @@ use crate::system::events as shared_events;
 use crate::system::lab2::{events, troubles};
 use crate::system::record_file::{LoadedState, RecordFile, WriteFailures, unusable};
 use crate::system::troubles as shared_troubles;
-use recent::{RecentState, join};
+use recent::{LeftState, RecentState, join, unused};
 use record::{FORMAT, LEN, Record};
 use stamps::{Damage, FoundStamps, StampFile};
 
@@ -54,7 +55,8 @@ pub(super) struct StateFile {
 
 impl StateFile {
     /// Opens and locks the ring's state file in `directory`, and opens the file of the ring's jobs in the same
-    /// directory. Also opens the file `recent`, if it is in memory. Creates missing files.
+    /// directory. Also opens the file `recent` of the node with this address, if it is in memory. Creates missing
+    /// files.
     ///
     /// # Errors
     /// Fails if the directory or a file cannot be used, or if a different process locked the state file. Also fails if
@@ -62,7 +64,8 @@ impl StateFile {
     pub(super) fn open(
         directory: &Path,
         ring: &NodeName,
-        recent: PathBuf,
+        recent: &Path,
+        address: MacAddr,
     ) -> Result<(Self, LoadedState<StoredState>), Error> {
         let fresh = Record {
             durable: INITIAL_DURABLE,
@@ -84,9 +87,15 @@ impl StateFile {
             FoundStamps::Newer(format) => return Err(Error::StateNewer { path: jobs, format }),
         };
         // Without the file in memory, each change is written to the state file.
-        let (mut recent, left) = match RecentState::open(recent) {
-            Ok(Some((recent, left))) => (Some(recent), left),
-            Ok(None) | Err(_) => (None, None),
+        let opened = RecentState::open(recent.to_owned(), address).map(Option::unzip);
+        let (mut opened_recent, left) = match opened {
+            Ok((recent, left)) => (recent, Ok(left)),
+            Err(error) => (None, Err(error)),
+        };
+        let recent_loss = unused(recent, &left);
+        let left = match left {
+            Ok(Some(LeftState::Stored(left))) => Some(left),
+            _ => None,
         };
         let found = found.map(|record| record.durable);
         let found = match (found, left) {
@@ -104,21 +113,22 @@ impl StateFile {
         };
         let rewritten = record.rewrite(&known);
         rewritten.map_err(unusable(record.path()))?;
-        if let Some(recent) = &mut recent {
+        if let Some(recent) = &mut opened_recent {
             recent.write(&newest);
             recent.on_written();
         }
         let loss = found.loss(record.path());
         let loss = loss.map(|loss| format!("{loss}; new tokens continue from the clock"));
-        let losses = loss.map(|loss| (shared_events::STATE_CORRUPT, loss));
+        let losses = loss.into_iter().chain(recent_loss);
+        let losses = losses.map(|loss| (shared_events::STATE_CORRUPT, loss));
         let job_loss = jobs_lost(&jobs, damage).map(|loss| (events::JOBS_CORRUPT, loss));
         let state = Self {
             record,
-            recent,
+            recent: opened_recent,
             newest,
             stamps,
             found_stamps,
-            losses: losses.into_iter().chain(job_loss).collect(),
+            losses: losses.chain(job_loss).collect(),
             failed: None,
         };
         Ok((state, found))
@@ -126,6 +136,14 @@ impl StateFile {
 
     pub(super) fn path(&self) -> &Path {
         self.record.path()
+    }
+
+    /// Binds the file in memory to the address of another network card.
+    pub(super) fn set_address(&mut self, address: MacAddr) {
+        if let Some(recent) = &mut self.recent {
+            recent.set_address(address);
+            recent.write(&self.newest);
+        }
     }
 
     /// Takes the stored stamps of an earlier run.

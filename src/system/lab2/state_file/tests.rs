@@ -40,8 +40,11 @@ fn open_with(
     memory: impl AsRef<Path>,
 ) -> Result<(StateFile, LoadedState<StoredState>), Error> {
     let recent = memory.as_ref().join("eth0.recent");
-    StateFile::open(directory, &ring("eth0"), recent)
+    StateFile::open(directory, &ring("eth0"), &recent, OWN)
 }
+
+const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
 fn open(directory: &Path) -> (StateFile, LoadedState<StoredState>) {
     open_with(directory, NOT_THERE).unwrap()
@@ -155,6 +158,67 @@ fn a_new_token_number_is_written_to_the_file_at_once() {
     };
     let found = open_with(directory.path(), &memory).unwrap().1;
     assert_eq!(found, LoadedState::Stored(joined));
+}
+
+/// Leaves a token that only the file in memory has. Returns the two directories.
+fn leave_recent_token() -> [tempfile::TempDir; 2] {
+    let directories = two_directories();
+    let (mut state, _) = open_with(directories[0].path(), &directories[1]).unwrap();
+    state.store(&with_token(1));
+    state.store(&with_token(2));
+    directories
+}
+
+/// Returns the found state, and whether the node reports that it starts without a part of its state.
+fn opened_for(directories: &[tempfile::TempDir; 2], address: MacAddr) -> (StoredState, bool) {
+    let [directory, memory] = directories;
+    let recent = memory.path().join("eth0.recent");
+    let opened = StateFile::open(directory.path(), &ring("eth0"), &recent, address);
+    let (state, found) = opened.unwrap();
+    let losses: Vec<_> = state.findings().map(|it| it.text).collect();
+    let is_lost = losses.iter().any(|text| text.contains("eth0.recent"));
+    assert_eq!(losses.len(), usize::from(is_lost), "{losses:?}");
+    (found.or(INITIAL_DURABLE), is_lost)
+}
+
+#[test]
+fn the_file_in_memory_is_bound_to_its_node() {
+    let directories = leave_recent_token();
+    let before = fs::read(directories[1].path().join("eth0.recent")).unwrap();
+    assert_eq!(opened_for(&directories, OTHER), (with_token(1), true));
+    // From now on, it is the file of the other node.
+    assert_eq!(opened_for(&directories, OTHER), (with_token(1), false));
+    fs::write(directories[1].path().join("eth0.recent"), before).unwrap();
+    assert_eq!(opened_for(&directories, OWN), (with_token(2), false));
+}
+
+#[test]
+fn the_file_in_memory_follows_the_node_to_another_network_card() {
+    let directories = leave_recent_token();
+    let (mut state, _) = open_with(directories[0].path(), &directories[1]).unwrap();
+    state.store(&with_token(3));
+    state.set_address(OTHER);
+    drop(state);
+    assert_eq!(opened_for(&directories, OTHER), (with_token(3), false));
+}
+
+#[test]
+fn an_unusable_file_in_memory_is_reported() {
+    for contents in [
+        &b"a file of another program"[..],
+        b"RINGSM99 and more",
+        b"RINGSM01 and no more of a record",
+    ] {
+        let directories = leave_recent_token();
+        let recent = directories[1].path().join("eth0.recent");
+        fs::write(&recent, contents).unwrap();
+        assert_eq!(opened_for(&directories, OWN), (with_token(1), true));
+    }
+    let directories = leave_recent_token();
+    let recent = directories[1].path().join("eth0.recent");
+    fs::remove_file(&recent).unwrap();
+    symlink("eth1.recent", &recent).unwrap();
+    assert_eq!(opened_for(&directories, OWN), (with_token(1), true));
 }
 
 #[test]
@@ -390,7 +454,8 @@ fn a_second_daemon_does_not_get_the_file() {
     StateFile::open(
         directory.path(),
         &ring("eth1"),
-        Path::new(NOT_THERE).join("eth1.recent"),
+        &Path::new(NOT_THERE).join("eth1.recent"),
+        OWN,
     )
     .unwrap();
 }
