@@ -8,7 +8,12 @@ use ring_segment::Rng;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// SIGKILL. The daemon starts again at the end of the fault.
-    Kill { station: usize, forgets: bool },
+    Kill {
+        station: usize,
+        forgets: bool,
+        /// Whether the guardian of the daemon lives.
+        has_guardian: bool,
+    },
     /// SIGKILL. The daemon restarts at once with a different heartbeat, and uses it until the end of the fault.
     Constants {
         station: usize,
@@ -57,7 +62,7 @@ pub enum Fault {
 
 impl Fault {
     /// Number of values of [`Fault::kind`].
-    pub const KINDS: usize = 16;
+    pub const KINDS: usize = 17;
 
     pub fn random(rng: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
         let station = rng.usize(..daemons);
@@ -65,7 +70,13 @@ impl Fault {
         match rng.u32(..22) {
             0..=2 => {
                 let forgets = rng.u32(..3) == 0;
-                (Self::Kill { station, forgets }, ms(rng, 300, 2500))
+                let has_guardian = !forgets && rng.bool();
+                let kill = Self::Kill {
+                    station,
+                    forgets,
+                    has_guardian,
+                };
+                (kill, ms(rng, 300, 2500))
             }
             3 => (Self::Stop(station), ms(rng, 20, 350)),
             4 | 5 => (Self::Stop(station), ms(rng, 900, 3000)),
@@ -115,6 +126,9 @@ impl Fault {
 
     pub fn kind(&self) -> &'static str {
         match self {
+            Self::Kill {
+                has_guardian: true, ..
+            } => "crash",
             Self::Kill { forgets: false, .. } => "kill",
             Self::Kill { forgets: true, .. } => "amnesia",
             Self::Stop(_) => "stop",
@@ -174,6 +188,9 @@ impl Fault {
     /// Returns a short description of the fault.
     pub fn detail(&self) -> String {
         match self {
+            Self::Kill {
+                has_guardian: true, ..
+            } => "SIGKILL only to the daemon, then started again".to_owned(),
             Self::Kill { forgets: false, .. } => "SIGKILL, then started again".to_owned(),
             Self::Kill { forgets: true, .. } => {
                 "SIGKILL, then started again without its state file".to_owned()

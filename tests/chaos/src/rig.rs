@@ -115,8 +115,16 @@ impl Rig {
 
     pub fn begin(&mut self, id: u32, fault: &Fault) -> Result<()> {
         match fault {
-            Fault::Kill { station, forgets } => {
-                self.kill(*station)?;
+            Fault::Kill {
+                station,
+                forgets,
+                has_guardian,
+            } => {
+                if *has_guardian {
+                    self.crash(*station)?;
+                } else {
+                    self.kill(*station)?;
+                }
                 if *forgets {
                     self.disks[*station].clear()?;
                 }
