@@ -1,7 +1,7 @@
 //! Backstops. If a holder disappears without releasing its lock, a backstop ends the holder's work.
 
 use std::mem;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::{Hierarchy, KeptLine, KillFile};
 use nix::errno::Errno;
@@ -14,6 +14,8 @@ const LINES_MAX: usize = 8;
 
 #[derive(Debug, Default)]
 struct Backstop {
+    /// No other backstop of this process has the same number.
+    number: u64,
     line: Option<KeptLine>,
     /// A copy of one end of a second life line. The holder has both ends of this line. If the holder is frozen, it does
     /// not end. Then the daemon uses this copy to signal the holder's work.
@@ -43,8 +45,10 @@ impl Backstop {
 pub struct Backstops {
     hierarchy: Option<Hierarchy>,
     of_holders: Vec<(ClientId, Backstop)>,
-    /// Life lines of holders that have ended. When a process ends, the kernel closes its descriptors one by one. So a
-    /// holder's end of its line may close a little later than the holder's connection to the daemon.
+    /// The number of the last backstop.
+    last_number: u64,
+    /// Life lines of ended holders. When a process ends, the kernel closes its descriptors one by one. So the holder's
+    /// end of its line may close a little later than its connection to the daemon.
     lines: Vec<KeptLine>,
 }
 
@@ -60,6 +64,7 @@ impl Backstops {
         Self {
             hierarchy: Hierarchy::find(),
             of_holders: Vec::new(),
+            last_number: 0,
             lines: Vec::new(),
         }
     }
@@ -77,7 +82,11 @@ impl Backstops {
         if descriptors.is_empty() {
             return Err("this request needs a descriptor");
         }
-        let mut backstop = Backstop::default();
+        self.last_number += 1;
+        let mut backstop = Backstop {
+            number: self.last_number,
+            ..Backstop::default()
+        };
         let mut taken = Ok(());
         for descriptor in mem::take(descriptors) {
             match KeptLine::new(descriptor, client.user()) {
@@ -105,6 +114,15 @@ impl Backstops {
             let why = "a descriptor is neither a Unix socket nor a cgroup.kill";
             (why, other)
         })
+    }
+
+    /// Returns the life line of a holder, with a number that no other line has. Returns `None` if the holder passed no
+    /// life line.
+    pub fn line(&self, client: ClientId) -> Option<(u64, BorrowedFd<'_>)> {
+        let mut holders = self.of_holders.iter();
+        let (_, backstop) = holders.find(|(holder, _)| *holder == client)?;
+        let line = backstop.line.as_ref()?.descriptor()?;
+        Some((backstop.number, line))
     }
 
     /// Drops the descriptors of a holder that released the lock, because its work is over.
@@ -219,7 +237,9 @@ mod tests {
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
         assert_eq!(backstops.store(CLIENT, &mut vec![line]), Ok(()));
+        assert!(backstops.line(1).is_some() && backstops.line(2).is_none());
         backstops.cancel(1);
+        assert!(backstops.line(1).is_none());
         drop(end);
         process.kill().expect("it is our child");
         assert_eq!(signal_that_ended(process), Some(Signal::SIGKILL as i32));

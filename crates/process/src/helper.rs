@@ -18,6 +18,8 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
+use crate::WorkLines;
+
 /// The first descriptor after the standard streams.
 const FIRST_OTHER: RawFd = 3;
 /// The signal that a survivor gets at the end of its caller.
@@ -38,7 +40,7 @@ pub fn start(name: &CStr, work: impl FnOnce(UnixStream)) -> io::Result<UnixStrea
 
 /// Starts a copy of this process that outlives this process, like [`start`]. The copy has only the descriptors of
 /// `kept` and the standard streams. `work` can wait for the end of the calling thread. Keep the returned connection
-/// open until then.
+/// open until then. Over this connection, the caller can [pass](crate::pass_work_line) lines to the copy.
 ///
 /// # Errors
 /// Fails if the process has too many files open, or if the system has too many processes.
@@ -73,26 +75,31 @@ pub struct CallerEnd {
 }
 
 impl CallerEnd {
-    /// Waits until the thread has ended. The kernel reports the end before it closes the descriptors of the process.
-    /// Returns whether the thread has really ended; `false` if a system call fails.
+    /// Waits until the thread has ended, and receives the lines that it passes over the connection. The kernel reports
+    /// the end before it closes the descriptors of the process. Returns whether the thread has really ended; `false` if
+    /// a system call fails.
     #[must_use]
-    pub fn wait(self) -> bool {
+    pub fn wait(&self, lines: &mut WorkLines) -> bool {
         loop {
             let mut ends = [self.signals.as_fd(), self.line.as_fd()]
                 .map(|end| PollFd::new(end, PollFlags::POLLIN));
-            let waited = poll(&mut ends, PollTimeout::NONE);
-            if waited.is_err() {
+            if poll(&mut ends, PollTimeout::NONE).is_err() {
                 return false;
             }
-            if ends[1].any().unwrap_or(true) {
-                return true;
+            if ends[0].any().unwrap_or(true) {
+                // A person may send the signal too.
+                let is_of_caller = |pid: u32| i32::try_from(pid) == Ok(self.parent.as_raw());
+                match self.signals.read_signal() {
+                    Ok(Some(signal)) if is_of_caller(signal.ssi_pid) => {
+                        lines.receive_all(&self.line);
+                        return true;
+                    }
+                    Ok(_) => {}
+                    Err(_) => return false,
+                }
             }
-            // A person may send the signal too.
-            let is_of_caller = |pid: u32| i32::try_from(pid) == Ok(self.parent.as_raw());
-            match self.signals.read_signal() {
-                Ok(Some(signal)) if is_of_caller(signal.ssi_pid) => return true,
-                Ok(_) => {}
-                Err(_) => return false,
+            if !lines.receive_all(&self.line) {
+                return true;
             }
         }
     }
@@ -153,6 +160,7 @@ mod tests {
     use nix::unistd::{Pid, getpid};
 
     use super::{start, start_survivor};
+    use crate::WorkLines;
 
     #[test]
     fn a_helper_ignores_signals_and_ends_with_the_thread_that_started_it() {
@@ -190,7 +198,8 @@ mod tests {
             let _line = start_survivor(c"survivor", &[kept.as_fd()], |end| {
                 let own = getpid().as_raw().to_le_bytes();
                 let _ = (&kept).write_all(&own);
-                assert!(end.wait(), "the system calls succeed");
+                let mut lines = WorkLines::default();
+                assert!(end.wait(&mut lines), "the system calls succeed");
                 let _ = (&kept).write_all(b"x");
             })
             .unwrap();

@@ -32,6 +32,7 @@ mod shared_record;
 #[cfg(test)]
 mod test_processes;
 mod tree;
+mod work_lines;
 
 pub use backstop::Backstops;
 pub use cgroup::{Hierarchy, KillFile, killable_group};
@@ -44,3 +45,4 @@ pub use lifeline::{KeptLine, Lifeline, SignalTarget};
 pub use lock::{FileLock, FileLockError, Holder, LockError, RingLock};
 pub use shared_record::{RECORD_LEN_MAX, SharedRecord};
 pub use tree::{Killed, Survivor, Tree};
+pub use work_lines::{WorkLines, pass_work_line};

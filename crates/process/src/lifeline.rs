@@ -8,6 +8,7 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
@@ -15,7 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use rustix::net::sockopt::socket_domain;
-use rustix::net::{AddressFamily, Shutdown, shutdown};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use crate::passed_descriptors;
 
@@ -28,12 +29,16 @@ pub enum SignalTarget {
     Group(Pid),
 }
 
+/// The byte that reports the end of the work.
+const END_REPORT: u8 = 1;
+
 /// The end of a life line to which the target is tied.
 #[derive(Debug)]
 pub struct Lifeline(UnixStream);
 
 impl Lifeline {
-    /// Creates a line. Returns the end for the target, and the opposite end. No process may write to the opposite end.
+    /// Creates a line. Returns the end for the target, and the opposite end. Only [`report_end`](Self::report_end) may
+    /// write to the opposite end.
     ///
     /// One process may have both ends. When such a process ends, the kernel closes the opposite end first, because it
     /// closes the highest descriptor first.
@@ -78,6 +83,15 @@ impl Lifeline {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Reports over the opposite end that all work of the target has ended. Also [unties](Self::untie) the target,
+    /// because the kernel would signal it.
+    pub fn report_end(&self, opposite: &impl AsFd) {
+        self.untie();
+        // The report fails only if no process has the other end. Then no process needs it.
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let _ = send(opposite, &[END_REPORT], flags);
     }
 
     /// Unties the target from this end. After this call, the kernel sends no signal to the target, even if another
@@ -138,7 +152,31 @@ impl KeptLine {
         }
     }
 
-    /// Whether the opposite end is closed. In this case, the kernel has already signaled the target.
+    /// Waits at most until `deadline` for the report that all work of the target has ended. Returns whether it came.
+    /// The close of the opposite end is no report.
+    pub fn wait_for_end_report(&self, deadline: Instant) -> bool {
+        let Some(line) = &self.line else {
+            return false;
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut readable = [PollFd::new(line.as_fd(), PollFlags::POLLIN)];
+        // A report that has come counts even after the deadline.
+        let _ = poll(
+            &mut readable,
+            PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO),
+        );
+        let mut byte = [0];
+        // Taking the byte out of the queue would close descriptors that came with it.
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        recv(line, &mut byte, flags).is_ok() && byte == [END_REPORT]
+    }
+
+    /// Returns the descriptor of this end.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.line.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether the opposite end is closed. If the opposite end is closed, the kernel has already signaled the target.
     pub fn is_closed(&self) -> bool {
         self.line.as_ref().is_none_or(|line| {
             let mut ended = [PollFd::new(line.as_fd(), PollFlags::empty())];
@@ -159,6 +197,8 @@ const F_SETSIG: libc::c_int = 10;
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::time::Instant;
 
     use nix::sys::signal::Signal;
     use nix::unistd::Pid;
@@ -208,6 +248,32 @@ mod tests {
         drop(end);
         child.kill().expect("it is our child");
         assert_eq!(signal_that_ended(child), Some(Signal::SIGKILL as i32));
+    }
+
+    #[test]
+    fn only_a_report_shows_the_end_of_the_work_and_it_signals_no_target() {
+        let now = Instant::now();
+        for reports in [false, true] {
+            let (mut child, pid) = sleeper();
+            let (line, end) = Lifeline::new().expect("a line");
+            line.tie(SignalTarget::Process(pid), Signal::SIGTERM)
+                .expect("tied");
+            let copy = line.as_fd().try_clone_to_owned().expect("a copy");
+            let kept = KeptLine::new(copy, 0).expect("it is a socket");
+            assert!(!kept.wait_for_end_report(now));
+            if reports {
+                line.report_end(&end);
+            }
+            drop((line, end));
+            assert_eq!(kept.wait_for_end_report(now), reports);
+            let signal = if reports {
+                child.kill().expect("it is our child");
+                Signal::SIGKILL
+            } else {
+                Signal::SIGTERM
+            };
+            assert_eq!(signal_that_ended(child), Some(signal as i32));
+        }
     }
 
     #[test]

@@ -6,9 +6,14 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 use super::{private_files, runtime_directory};
@@ -16,6 +21,8 @@ use super::{private_files, runtime_directory};
 /// Maximum length of a process number with its newline, plus one byte. The additional byte shows that a file is too
 /// long.
 const NUMBER_LEN_MAX: u64 = 13;
+/// Interval of attempts to lock a ring whose lock a copy of an ended process keeps.
+const COPY_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A locked file. The drop of this value removes the file. If the process is killed, the file stays, but is no longer
 /// locked.
@@ -114,6 +121,15 @@ impl Holder {
     }
 }
 
+impl Holder {
+    /// Whether the holder's process no longer exists. A process with the same number in another PID namespace counts
+    /// as the holder.
+    fn has_ended(&self) -> bool {
+        let pid = self.pid.filter(|&pid| pid > 0);
+        pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH))
+    }
+}
+
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {
@@ -158,12 +174,13 @@ pub enum LockError {
 
 impl RingLock {
     /// Locks the ring `ring` in this network namespace, with a file in this user's
-    /// [directory](runtime_directory::directory). Different users have different files, so their locks do not exclude
-    /// each other.
+    /// [directory](runtime_directory::directory). Two users have different files, so their locks do not exclude each
+    /// other. If the holder has ended, a [copy](AsFd) of it still keeps the lock. In this case, waits for at most
+    /// `copy_timeout`.
     ///
     /// # Errors
     /// Fails with [`LockError::Held`] if another process holds the lock, or if this process already holds it.
-    pub fn acquire(system: &Path, ring: &str) -> Result<Self, LockError> {
+    pub fn acquire(system: &Path, ring: &str, copy_timeout: Duration) -> Result<Self, LockError> {
         let fail = |path: &Path, source| LockError::Io {
             ring: ring.to_owned(),
             path: path.to_owned(),
@@ -176,17 +193,31 @@ impl RingLock {
         let network = fs::metadata(network).map_err(|source| fail(network, source))?;
         let user = runtime_directory::user_suffix(&directory);
         let path = directory.join(format!("{ring}.{}{user}.lock", network.ino()));
-        match FileLock::acquire(&path) {
-            Ok(lock) => Ok(Self { lock }),
-            Err(FileLockError::Held(holder)) => Err(LockError::Held {
-                ring: ring.to_owned(),
-                holder,
-            }),
-            Err(FileLockError::Io(source)) => Err(fail(&path, source)),
+        let deadline = Instant::now() + copy_timeout;
+        loop {
+            match FileLock::acquire(&path) {
+                Ok(lock) => return Ok(Self { lock }),
+                Err(FileLockError::Held(holder))
+                    if holder.has_ended() && Instant::now() < deadline =>
+                {
+                    thread::sleep(COPY_POLL_INTERVAL);
+                }
+                Err(FileLockError::Held(holder)) => {
+                    let ring = ring.to_owned();
+                    return Err(LockError::Held { ring, holder });
+                }
+                Err(FileLockError::Io(source)) => return Err(fail(&path, source)),
+            }
         }
     }
 
-    /// Returns the directory of the lock's file. When the lock is dropped, it removes the file.
+    /// Ends the lock for all processes that have a copy of its descriptor. The file stays.
+    pub fn unlock(&self) {
+        // This call cannot fail for a lock that this process has.
+        let _ = flock(&*self.lock.file, FlockOperation::Unlock);
+    }
+
+    /// Returns the directory of the lock's file, which the lock removes when it is dropped.
     pub fn directory(&self) -> Option<&Path> {
         self.lock.path.parent()
     }

@@ -54,8 +54,14 @@ pub trait Inspect:
     fn quorum_locks_hash(&self) -> u64 {
         0
     }
-    /// Writes the frames that the guardian of this node sends if the process dies now.
-    fn last_frames(&self, _offer: &mut [u8], _leaving: &mut [u8]) -> Option<LastFrames> {
+    /// Writes the frames that the guardian of this node sends if the process dies now. `reports_ends` is whether the
+    /// guardian learns that all programs with locks here have ended.
+    fn last_frames(
+        &self,
+        _reports_ends: bool,
+        _offer: &mut [u8],
+        _leaving: &mut [u8],
+    ) -> Option<LastFrames> {
         None
     }
     /// Whether a member waits for a report of this node.

@@ -12,6 +12,8 @@ pub struct LastFrames {
     pub offer: Option<LastOffer>,
     /// Length of the LEAVING.
     pub leaving_len: usize,
+    /// Whether the guardian may send the frames only after all programs that have locks here have ended.
+    pub after_programs: bool,
 }
 
 /// The offer that the guardian of an OWNER may send.

@@ -220,7 +220,7 @@ impl System for Node {
         let problem = self.environment.all_observers.problem.take();
         self.service
             .write_recording(now.monotonic, problem, machine);
-        self.environment.prepare_last_frames(machine);
+        self.environment.prepare_last_frames(machine, &self.service);
         machine.end_iteration();
     }
 

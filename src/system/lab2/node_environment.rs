@@ -108,9 +108,9 @@ impl NodeEnvironment {
     }
 
     /// Gives the guardian the last frames of the node.
-    pub(super) fn prepare_last_frames(&mut self, machine: &Lab2) {
+    pub(super) fn prepare_last_frames(&mut self, machine: &Lab2, service: &Service) {
         self.guardian
-            .prepare(machine, &self.attachment, &mut self.store);
+            .prepare(machine, &self.attachment, service, &mut self.store);
     }
 
     /// Returns the parts that the driver needs.

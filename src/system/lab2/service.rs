@@ -8,6 +8,7 @@ mod pauses;
 mod requests;
 mod surveys;
 
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use ring_client::fencing::FencingToken;
@@ -184,6 +185,13 @@ impl Service {
     /// Whether a client holds the token or a named lock.
     pub(super) fn is_held(&self) -> bool {
         self.locks.is_held() || self.named.is_busy()
+    }
+
+    /// Returns the life line of each client that holds the token or a named lock, with the number of the line. An item
+    /// is `None` if its client passed no life line.
+    pub(super) fn holder_lines(&self) -> impl Iterator<Item = Option<(u64, BorrowedFd<'_>)>> {
+        let holders = self.locks.holder().into_iter().chain(self.named.holders());
+        holders.map(|client| self.backstops.line(client))
     }
 
     fn holds(&self, client: ClientId) -> bool {

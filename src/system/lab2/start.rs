@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ring_codec::lab2::Version;
 use ring_config::Configured;
-use ring_control::{CONTROL_DIR, recent_state_path};
+use ring_control::{CONTROL_DIR, NodeName, recent_state_path};
 use ring_host::hooks::{self, HookSources, Hooks};
 use ring_host::trust::RefusedMessages;
 use ring_host::{Host, NodeHealth, readable_directories};
@@ -41,6 +41,9 @@ use crate::system::{Error, PROGRAM};
 /// hooks all the time.
 const CALM_IDLE_HOLD_MIN: Duration = Duration::from_secs(1);
 
+/// The time that a guardian gets to end after its last offer.
+const GUARDIAN_GRACE: Duration = Duration::from_millis(100);
+
 /// Runs a daemon until its requested shutdown is complete.
 ///
 /// # Errors
@@ -74,18 +77,14 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     let check = minimum_times.check(&options.interface, &constants);
     check.map_err(ring_host::Error::Usage)?;
     let ring = options.ring();
-    let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string());
-    if !matches!(lock, Err(LockError::Held { .. })) {
-        attachment.check_unshared(&ring)?;
-    }
-    let lock = lock.map_err(Error::Lock)?;
+    let lock = lock_ring(&ring, &attachment, &constants)?;
     let control = options.control_path();
     let recent = recent_state_path(&control);
     let address = attachment.interface().mac;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring, &recent, address)?;
     // While the process has a single thread, and all its permissions.
     let sandbox = sandbox(&configured, &lock);
-    let guardian = Guardian::start(Rc::clone(&record), lock);
+    let guardian = Guardian::start(Rc::clone(&record), lock, constants.ethertype);
     let guardian = guardian.map_err(ring_host::Error::system("start the guardian"))?;
     let host = Host::start(
         PROGRAM,
@@ -148,6 +147,21 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     };
     let node = Node::new(node_environment, service, hooks);
     host.run(Driver::new(machine), node)
+}
+
+/// Locks the ring. If the guardian of an earlier daemon still works, waits for its end.
+fn lock_ring(
+    ring: &NodeName,
+    attachment: &Attachment,
+    constants: &Constants,
+) -> Result<RingLock, Error> {
+    // This guardian sends its last offer before the end of the lease.
+    let guardian_timeout = constants.waiter_timeout() + constants.take_timeout + GUARDIAN_GRACE;
+    let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string(), guardian_timeout);
+    if !matches!(lock, Err(LockError::Held { .. })) {
+        attachment.check_unshared(ring)?;
+    }
+    lock.map_err(Error::Lock)
 }
 
 fn new_observers(options: &Options, constants: &Constants, started: Now) -> AllObservers {

@@ -309,6 +309,13 @@ caught! {
             ..simulated_ring(&[FaultKind::Guardian, FaultKind::Work])
         },
         sim::Rule::Lease);
+    last_offer_not_awaited caught_by_simulator(
+        Settings {
+            nodes: 3,
+            time: Duration::from_secs(60),
+            ..simulated_ring(&[FaultKind::Guardian, FaultKind::Work])
+        },
+        sim::Rule::Lease);
     lock_agreed_unasked caught_by_simulator(
         three_with_locks(FaultKind::Partition), sim::Rule::LockStored);
     lock_chain_unclaimed caught_by_schedule(

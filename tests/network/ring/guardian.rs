@@ -33,11 +33,11 @@ fn slow_timing() -> Timing {
     Timing::stall_tolerant(Duration::from_millis(250)).idle_hold(LONG_IDLE_HOLD)
 }
 
-fn quick_timing() -> Timing {
+pub(super) fn quick_timing() -> Timing {
     Timing::stall_tolerant(Duration::from_millis(100)).idle_hold(LONG_IDLE_HOLD)
 }
 
-fn form(
+pub(super) fn form(
     timing: Timing,
     options: impl Fn(Ringd) -> Ringd + Send + Sync + 'static,
 ) -> Result<(Ring, usize)> {
@@ -49,7 +49,7 @@ fn form(
 }
 
 /// Waits until a daemon has handled all input. It has just sent a heartbeat, so no input follows for some time.
-fn wait_until_idle(ring: &Ring, owner: usize) -> Result<()> {
+pub(super) fn wait_until_idle(ring: &Ring, owner: usize) -> Result<()> {
     let capture = ring.segment.capture();
     let own = |seen: &Seen| seen.port == owner && is_heartbeat(seen);
     capture.wait_from(capture.mark(), WAIT_LIMIT, own)?;
@@ -58,7 +58,7 @@ fn wait_until_idle(ring: &Ring, owner: usize) -> Result<()> {
 }
 
 /// Returns the frames of a node since a mark.
-fn frames_of(ring: &Ring, mark: usize, node: usize) -> Vec<Seen> {
+pub(super) fn frames_of(ring: &Ring, mark: usize, node: usize) -> Vec<Seen> {
     let frames = ring.segment.capture().frames_from(mark);
     frames.into_iter().filter(|it| it.port == node).collect()
 }
@@ -136,7 +136,7 @@ fn the_guardian_of_a_crashed_member_sends_leaving() -> Result<()> {
     ring.check()
 }
 
-/// The program may work until the end of its lease, and the guardian does not know when it ends.
+/// The program may work until the end of its lease. It has no life line, so the guardian does not learn of its end.
 fn the_guardian_of_a_working_owner_sends_nothing() -> Result<()> {
     let (mut ring, owner) = form(quick_timing(), |ringd| ringd)?;
     let mut client = Client::connect(&ring.daemons[owner].control())?;

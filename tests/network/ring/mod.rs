@@ -3,6 +3,7 @@
 mod faults;
 mod formation;
 mod guardian;
+mod guardian_programs;
 mod loss;
 mod polling;
 
@@ -13,6 +14,7 @@ pub(crate) fn tests() -> Vec<Test> {
         formation::tests(),
         faults::tests(),
         guardian::tests(),
+        guardian_programs::tests(),
         loss::tests(),
         polling::tests(),
     ]

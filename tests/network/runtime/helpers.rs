@@ -49,7 +49,7 @@ pub(crate) fn run_as_child() -> Option<ExitCode> {
 }
 
 fn hold(interface: &str) -> Result<()> {
-    let _lock = RingLock::acquire(Path::new(LOCKS_DIR), interface)?;
+    let _lock = RingLock::acquire(Path::new(LOCKS_DIR), interface, Duration::ZERO)?;
     println!("held");
     std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::unistd::{getpid, getuid};
@@ -20,7 +21,7 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn acquire(ns: &NetNs) -> Result<Result<RingLock, LockError>> {
-    ns.run(|| RingLock::acquire(Path::new(helpers::LOCKS_DIR), "eth0"))
+    ns.run(|| RingLock::acquire(Path::new(helpers::LOCKS_DIR), "eth0", Duration::ZERO))
 }
 
 fn check_held_by(ns: &NetNs, pid: u32) -> Result<()> {

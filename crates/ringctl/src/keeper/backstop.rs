@@ -15,7 +15,7 @@ use ring_client::held_lock::HeldLock;
 /// Work that the kernel signals when this process ends, even after SIGKILL.
 pub(super) struct Backstop {
     line: Lifeline,
-    _end: OwnedFd,
+    end: OwnedFd,
     trigger: Option<Trigger>,
 }
 
@@ -44,7 +44,7 @@ impl Backstop {
         let trigger = freezer::is_present().then(|| Trigger::tie(work, signal));
         Ok(Self {
             line,
-            _end: end,
+            end,
             trigger: trigger.transpose()?,
         })
     }
@@ -63,9 +63,14 @@ impl Backstop {
         lock.send_with(&CommonRequest::Bind, &descriptors)
     }
 
-    /// Detaches the work from the life lines. After this call, the kernel signals no process.
-    pub(super) fn disarm(self) {
-        self.line.untie();
+    /// Detaches the work from the life lines. After this call, the kernel signals no process. If all work has ended,
+    /// reports it over the life line: after the death of the daemon, its guardian waits for this report.
+    pub(super) fn disarm(self, has_work_ended: bool) {
+        if has_work_ended {
+            self.line.report_end(&self.end);
+        } else {
+            self.line.untie();
+        }
         if let Some(trigger) = self.trigger {
             trigger.line.untie();
         }

@@ -66,15 +66,18 @@ impl BoundProcess {
         let process = SignalTarget::Process(unistd::Pid::from_raw(self.pid));
         let tied = Backstop::tie(process, signal::Signal::SIGTERM);
         // If the process has ended, another process may have its number by now, and must not be signaled.
-        let mut ended = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
-        let lives = poll(&mut ended, PollTimeout::ZERO) == Ok(0);
-        if !lives {
+        if self.has_ended() {
             if let Ok(tied) = tied {
-                tied.disarm();
+                tied.disarm(false);
             }
             return None;
         }
         Some(tied)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        let mut ended = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
+        poll(&mut ended, PollTimeout::ZERO) != Ok(0)
     }
 }
 

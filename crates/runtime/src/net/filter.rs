@@ -52,6 +52,11 @@ fn jump(code: u32, k: u32, jt: u8, jf: u8) -> SockFilter {
     SockFilter::new(code, jt, jf, k)
 }
 
+/// Attaches a filter that drops all frames.
+pub(super) fn attach_refusal(socket: &impl AsFd) -> io::Result<()> {
+    SockRef::from(socket).attach_filter(&[statement(RETURN, 0)])
+}
+
 pub(super) fn attach(socket: &impl AsFd, index: u32) -> io::Result<()> {
     SockRef::from(socket).attach_filter(&program(index))
 }

@@ -147,7 +147,19 @@ impl FrameSender {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
         prioritize(&socket)?;
+        filter::attach_refusal(&socket)?;
         Ok(Self(socket))
+    }
+
+    /// Shows other processes that frames of `ethertype` are in use on the interface with this index, as
+    /// [`rival_socket_user`](super::rival_socket_user) finds them. The socket still receives no frames. The index 0, of
+    /// no interface, ends this.
+    ///
+    /// # Errors
+    /// Fails if the interface does not exist.
+    pub fn occupy(&self, index: u32, ethertype: u16) -> io::Result<()> {
+        bind(self.0.as_raw_fd(), &address(index, ethertype)?)?;
+        Ok(())
     }
 
     /// Sends a frame on the interface with this index.

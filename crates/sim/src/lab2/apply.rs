@@ -86,11 +86,16 @@ impl<M: Inspect> World<M> {
             Fault::Crash {
                 node,
                 guardian_us: None,
+                ..
             } => self.crash(node, FaultKind::Crash),
             Fault::Crash {
                 node,
                 guardian_us: Some(delay),
-            } => self.crash_with_guardian(node, delay * NANOS_PER_MICRO),
+                ended_us,
+            } => {
+                let ended = ended_us.map(|ended| ended * NANOS_PER_MICRO);
+                self.crash_with_guardian(node, delay * NANOS_PER_MICRO, ended);
+            }
             Fault::Forget { node } => self.forget(node),
             Fault::Rollback { node } => self.roll_back(node),
             Fault::Start { node } => self.start_again(node),

@@ -268,9 +268,17 @@ impl Generator {
             // A guardian waits for a processor, perhaps until the lease has ended.
             let delay_max = self.rng.pick(&[200, 200, 5 * MS, 600 * MS]);
             let guardian_us = Some(self.rng.below(delay_max));
+            // A program may ignore SIGTERM. Its keeper may die before it reports the end of the program.
+            let ended_max = self.rng.pick(&[0, 0, 20 * MS, 600 * MS]);
+            let ended_us = (ended_max > 0).then(|| self.rng.below(ended_max));
             let begins = at + self.rng.below(5 * MS);
             let down = self.draw_duration(MS, 4 * SECOND);
-            self.add_until(begins, begins + down, Fault::Crash { node, guardian_us });
+            let crash = Fault::Crash {
+                node,
+                guardian_us,
+                ended_us,
+            };
+            self.add_until(begins, begins + down, crash);
         }
     }
 
@@ -495,10 +503,7 @@ impl Generator {
                 };
                 (fault, down)
             }
-            _ => {
-                let guardian_us = None;
-                (Fault::Crash { node, guardian_us }, down)
-            }
+            _ => (crash_of(node), down),
         };
         self.add_until(at, at + down, fault);
     }
@@ -628,8 +633,7 @@ impl Generator {
                 for node in self.draw_nodes(killed_of_1000) {
                     let begins = begins + self.rng.below(100 * MS);
                     let down = self.draw_duration(20 * MS, SECOND);
-                    let guardian_us = None;
-                    self.add_until(begins, begins + down, Fault::Crash { node, guardian_us });
+                    self.add_until(begins, begins + down, crash_of(node));
                 }
             }
             FaultKind::Partition => {
@@ -688,6 +692,15 @@ impl Generator {
             };
             self.add(at, want);
         }
+    }
+}
+
+/// Returns the death of a process together with its guardian.
+const fn crash_of(node: usize) -> Fault {
+    Fault::Crash {
+        node,
+        guardian_us: None,
+        ended_us: None,
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct LastFrames {
     offer: Option<Offer>,
     leaving: Vec<u8>,
     signer: Option<LastSigner>,
+    /// Whether the guardian waits for the ends of the programs of the process.
+    after_programs: bool,
 }
 
 struct Offer {
@@ -30,23 +32,35 @@ struct Offer {
 
 impl<M: Inspect> World<M> {
     /// Kills a process. After `delay_ns`, its guardian sends the last frames of the node, unless the process was
-    /// started again.
-    pub(super) fn crash_with_guardian(&mut self, at: usize, delay_ns: u64) {
-        let frames = self.take_last_frames(at);
+    /// started again. After `ended_ns`, all programs of the process have ended, and the guardian knows it. Without this
+    /// time, the guardian does not learn of their ends.
+    pub(super) fn crash_with_guardian(&mut self, at: usize, delay_ns: u64, ended_ns: Option<u64>) {
+        let frames = self.take_last_frames(at, ended_ns.is_some());
         // The guardian's frames leave after the frames of the last loop iteration.
         let died = self.now.max(self.nodes[at].busy_until);
         self.crash(at, FaultKind::Guardian);
+        let waits = frames.as_ref().is_some_and(|it| it.after_programs);
         self.nodes[at].own.last_frames = frames;
-        let event = Lab2Event::LastFrame(id(at));
-        self.later_in_life(at, died + delay_ns, event);
+        if let Some(ended) = ended_ns {
+            self.later_in_life(at, died + ended, Lab2Event::ProgramsEnded(id(at)));
+        }
+        let delay = ended_ns.filter(|_| waits).unwrap_or_default().max(delay_ns);
+        self.later_in_life(at, died + delay, Lab2Event::LastFrame(id(at)));
+    }
+
+    /// Ends all programs of a dead process that work under a lock.
+    pub(super) fn end_programs(&mut self, at: usize) {
+        let own = &mut self.nodes[at].own;
+        (own.lease, own.claim) = (None, None);
+        self.end_locks_of_dead(at);
     }
 
     /// Returns the last frames of a living process, and stores the state that belongs to them.
-    fn take_last_frames(&mut self, at: usize) -> Option<LastFrames> {
+    fn take_last_frames(&mut self, at: usize, reports_ends: bool) -> Option<LastFrames> {
         let node = &mut self.nodes[at];
         let (mut offer, mut leaving) = ([0; MAX_FRAME], [0; MAX_FRAME]);
         let machine = node.driver.as_ref()?.machine();
-        let frames = machine.last_frames(&mut offer, &mut leaving)?;
+        let frames = machine.last_frames(reports_ends, &mut offer, &mut leaving)?;
         if let Some(LastOffer { state, .. }) = frames.offer {
             if node.disk_full {
                 return None;
@@ -64,6 +78,7 @@ impl<M: Inspect> World<M> {
             offer: frames.offer.map(offered),
             leaving: leaving[..frames.leaving_len].to_vec(),
             signer: signer.and_then(|signer| signer.authenticator().last_signer()),
+            after_programs: frames.after_programs,
         })
     }
 

@@ -21,8 +21,9 @@ const MS: u64 = 1_000_000;
 /// If a node is stalled, its program tries again after this time to release the lock.
 const RETRY_NANOS: u64 = 10 * MS;
 /// The kinds of fault that neither split the segment, lose frames nor stall a process.
-const HARMLESS_KINDS: [FaultKind; 8] = [
+const HARMLESS_KINDS: [FaultKind; 9] = [
     FaultKind::Crash,
+    FaultKind::Guardian,
     FaultKind::Work,
     FaultKind::Leave,
     FaultKind::Address,
@@ -291,6 +292,13 @@ impl<M: Inspect> World<M> {
     pub(super) fn end_waiting_locks(&mut self, at: usize) {
         let programs = &mut self.system.named_locks.programs;
         programs.retain(|it| it.node != at || it.claim().is_some());
+    }
+
+    /// Ends the programs of a dead process that still work.
+    pub(super) fn end_locks_of_dead(&mut self, at: usize) {
+        let life = self.nodes[at].life;
+        let programs = &mut self.system.named_locks.programs;
+        programs.retain(|it| it.node != at || it.life != life);
     }
 
     /// Checks that no other program has a lock of the same name, unless both locks are shared.

@@ -200,6 +200,10 @@ declare_faults! {
             /// guardian dies too.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             guardian_us: Option<u64>,
+            /// The time after which all programs of the process have ended, and the guardian knows it. Without this
+            /// time, the guardian does not learn of their ends.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            ended_us: Option<u64>,
         } => Self::Start { node },
         /// Kills the process and deletes its state file.
         Forget[node] => Self::Start { node },

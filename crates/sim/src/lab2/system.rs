@@ -58,6 +58,8 @@ pub enum Lab2Event {
     LockWork(u32, u64),
     /// The guardian of a node sends its next frame.
     LastFrame(u32),
+    /// The programs of a dead process have ended.
+    ProgramsEnded(u32),
 }
 
 /// The state of the whole ring, its checks and counters.
@@ -395,6 +397,7 @@ impl<M: Inspect> System for Lab2System<M> {
             Lab2Event::Confirm(at, job) => sim.ask_members(index(at), job),
             Lab2Event::LockWork(at, session) => sim.finish_lock(index(at), session),
             Lab2Event::LastFrame(at) => sim.send_last_frame(index(at)),
+            Lab2Event::ProgramsEnded(at) => sim.end_programs(index(at)),
             Lab2Event::JobRun(at, job_run) => sim.step_job_run(index(at), job_run),
         }
     }

@@ -52,8 +52,13 @@ impl Inspect for Lab2 {
         self.locks.quorum_hash()
     }
 
-    fn last_frames(&self, offer: &mut [u8], leaving: &mut [u8]) -> Option<LastFrames> {
-        self.last_frames(offer, leaving)
+    fn last_frames(
+        &self,
+        reports_ends: bool,
+        offer: &mut [u8],
+        leaving: &mut [u8],
+    ) -> Option<LastFrames> {
+        self.last_frames(reports_ends, offer, leaving)
     }
 
     fn wants_report(&self) -> bool {

@@ -1,5 +1,5 @@
 //! The last frames of a node: its guardian sends them if the process of the node dies
-//! (`docs/reference/lab2/faults.md Z10` to Z14).
+//! (`docs/reference/lab2/faults.md Z10` to Z15).
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Token};
@@ -10,11 +10,25 @@ use crate::lab2::{Lab2, LastFrames, LastOffer, State, StoredState};
 
 impl Lab2 {
     /// Writes the last frames of this node into the two buffers. Returns `None` if the guardian must send nothing.
+    /// `reports_ends` is whether the guardian learns that all programs with locks here have ended.
     ///
-    /// An OWNER has last frames only if it could hand the token over now. So the death of the process and these frames
-    /// look to the members like a handover and the death of the process directly after it.
-    pub fn last_frames(&self, offer: &mut [u8], leaving: &mut [u8]) -> Option<LastFrames> {
+    /// An OWNER has last frames only if it could hand the token over now, or after the end of the programs. So to the
+    /// members, the death of the process and these frames look like a handover and the death of the process directly
+    /// after it.
+    pub fn last_frames(
+        &self,
+        reports_ends: bool,
+        offer: &mut [u8],
+        leaving: &mut [u8],
+    ) -> Option<LastFrames> {
         if !self.context.is_up() || self.has_left() {
+            return None;
+        }
+        let is_owner = self.state() == State::Owner;
+        // A program may work until its lease ends. The next owner may not know the named locks yet, and only this
+        // process could claim them.
+        let after_programs = is_owner && (self.local_work.has_work() || self.locks.has_sessions());
+        if after_programs && !reports_ends {
             return None;
         }
         let offer = match self.state() {
@@ -26,18 +40,19 @@ impl Lab2 {
             State::Waiter | State::Generating => return None,
         };
         let leaving_len = self.encode_last(MacAddr::BROADCAST, Content::Leaving, leaving)?;
-        Some(LastFrames { offer, leaving_len })
+        Some(LastFrames {
+            offer,
+            leaving_len,
+            after_programs,
+        })
     }
 
     fn last_offer(&self, buf: &mut [u8]) -> Option<LastOffer> {
         let context = &self.context;
         let tenure = self.role.unoffered_tenure()?;
-        // A program here may work until its lease ends, and only this process would know that it has ended.
-        let has_work = self.local_work.has_work() || self.keeps_token_for_locks();
-        // The next owner may not know these locks yet. Only this process could claim them.
-        let has_locks = self.locks.has_sessions() || self.locks.has_actions();
+        let grants = self.keeps_token_for_locks() || self.locks.has_actions();
         let is_begun = self.out.outbox.has_offer() || tenure.unsent_offer(context).is_some();
-        if has_work || has_locks || is_begun || !tenure.is_acknowledged(context) || self.is_deaf() {
+        if grants || is_begun || !tenure.is_acknowledged(context) || self.is_deaf() {
             return None;
         }
         let to = (self.members).likely_successor(context, self.preferred_member())?;

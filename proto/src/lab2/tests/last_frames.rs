@@ -1,4 +1,4 @@
-//! The last frames that a node leaves to its guardian (`docs/reference/lab2/faults.md Z11` to Z14).
+//! The last frames that a node leaves to its guardian (`docs/reference/lab2/faults.md Z11` to Z15).
 
 use ring_codec::lab2::{Message, NO_IP};
 
@@ -6,24 +6,31 @@ use super::rig::*;
 use crate::LinkState;
 use crate::lab2::{Command, LastFrames, State};
 
-/// Returns the last frames of a node, as text.
+/// Returns the last frames of a node whose guardian does not learn of the ends of programs, as text.
 fn last_frames(rig: &Rig) -> Vec<String> {
+    let (frames, after_programs) = last_frames_with_reports(rig, false);
+    assert!(!after_programs);
+    frames
+}
+
+/// Returns the last frames of a node as text, and whether the guardian must wait for the ends of programs.
+fn last_frames_with_reports(rig: &Rig, reports_ends: bool) -> (Vec<String>, bool) {
     let (mut offer, mut leaving) = ([0; 1600], [0; 64]);
+    let frames = (rig.machine).last_frames(reports_ends, &mut offer, &mut leaving);
     let Some(LastFrames {
         offer: offered,
         leaving_len,
-    }) = rig.machine.last_frames(&mut offer, &mut leaving)
+        after_programs,
+    }) = frames
     else {
-        return Vec::new();
+        return (Vec::new(), false);
     };
     let offered = offered.map(|it| {
         assert_stored(&offer[..it.len], it.state);
         line(&offer[..it.len])
     });
-    offered
-        .into_iter()
-        .chain([line(&leaving[..leaving_len])])
-        .collect()
+    let frames = offered.into_iter().chain([line(&leaving[..leaving_len])]);
+    (frames.collect(), after_programs)
 }
 
 const OFFER: &str = "TAKE_TOKEN 12-n3-1 to n7";
@@ -48,7 +55,7 @@ fn a_member_that_did_not_take_the_token_gets_no_last_offer() {
 #[test]
 fn the_offer_ends_with_the_lease() {
     let rig = Rig::owner();
-    let frames = rig.machine.last_frames(&mut [0; 1600], &mut [0; 64]);
+    let frames = (rig.machine).last_frames(false, &mut [0; 1600], &mut [0; 64]);
     let offer = frames.and_then(|frames| frames.offer).expect("an offer");
     assert_eq!(Some(offer.until), rig.machine.lease_until());
     let constants = rig.machine.constants();
@@ -57,12 +64,27 @@ fn the_offer_ends_with_the_lease() {
 }
 
 #[test]
-fn a_working_owner_leaves_nothing() {
+fn a_working_owner_leaves_an_offer_for_the_time_after_its_programs() {
     let mut rig = Rig::owner();
+    let offer: Vec<_> = [OFFER, LEAVING].map(str::to_owned).into();
+    assert_eq!(
+        last_frames_with_reports(&rig, true),
+        (offer.clone(), false),
+        "an idle owner waits for no program"
+    );
     rig.command(Command::WantToken);
     assert_eq!(last_frames(&rig), [""; 0]);
+    assert_eq!(last_frames_with_reports(&rig, true), (offer, true));
     rig.command(Command::WorkDone);
     assert_eq!(last_frames(&rig), [OFFER, LEAVING]);
+}
+
+#[test]
+fn a_member_that_wants_the_token_leaves_without_waiting_for_programs() {
+    let mut rig = Rig::waiter();
+    rig.command(Command::WantToken);
+    let leaving = vec![LEAVING.to_owned()];
+    assert_eq!(last_frames_with_reports(&rig, true), (leaving, false));
 }
 
 #[test]

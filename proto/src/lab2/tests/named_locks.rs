@@ -82,18 +82,24 @@ fn a_lock_is_granted_while_another_node_holds_the_token() {
     }
 }
 
-/// Whether a node leaves an offer to its guardian.
+/// Whether a node leaves to its guardian an offer that waits for no program.
 fn has_last_offer(ring: &Network) -> bool {
+    has_last_offer_with_reports(ring, false)
+}
+
+/// Whether a node leaves an offer to its guardian. `after_programs` is whether the guardian must wait for programs.
+fn has_last_offer_with_reports(ring: &Network, after_programs: bool) -> bool {
     let offers = |at| {
-        let frames = machine(ring, at).last_frames(&mut [0; 1600], &mut [0; 64]);
-        frames.is_some_and(|frames| frames.offer.is_some())
+        let machine = machine(ring, at);
+        let frames = machine.last_frames(after_programs, &mut [0; 1600], &mut [0; 64]);
+        frames.is_some_and(|it| it.offer.is_some() && it.after_programs == after_programs)
     };
     (0..ring.nodes.len()).any(offers)
 }
 
 /// The next owner may not know a lock that its giver has just granted.
 #[test]
-fn an_owner_whose_program_has_a_lock_leaves_no_offer_to_its_guardian() {
+fn an_owner_whose_program_has_a_lock_leaves_an_offer_only_for_the_time_after_the_program() {
     let mut ring = ring(3);
     ring.run_until(WAITER_TIMEOUT, has_last_offer);
     for (at, name) in [(0, "a"), (1, "b"), (2, "c")] {
@@ -104,6 +110,9 @@ fn an_owner_whose_program_has_a_lock_leaves_no_offer_to_its_guardian() {
         assert!(!has_last_offer(&ring));
         ring.run(TAKE_TIMEOUT);
     }
+    ring.run_until(WAITER_TIMEOUT, |ring| {
+        has_last_offer_with_reports(ring, true)
+    });
     for at in 0..3 {
         ring.command(at, Command::ReleaseLock(7));
     }

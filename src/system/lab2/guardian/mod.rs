@@ -1,17 +1,20 @@
 //! The guardian: a process that sends the last frames of a node after the death of the daemon
-//! (`docs/reference/lab2/faults.md Z10` to Z14).
+//! (`docs/reference/lab2/faults.md Z10` to Z15).
 //!
 //! The daemon forks the guardian before it gives up its permissions. While the daemon waits for input, its last frames
 //! are in memory that it shares with the guardian. Before the daemon sends a frame, stores its state or serves a
 //! program, it withdraws them. So the guardian never sends a frame that contradicts an act of the daemon.
+//!
+//! If programs hold locks here, the daemon also passes their life lines to the guardian. The guardian sends the frames
+//! only after each program has reported its end over its life line.
 
 mod guarded;
+mod passed_lines;
 mod process;
 mod shared_frames;
 
 use std::io;
 use std::mem;
-use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::thread;
 
@@ -20,7 +23,9 @@ use ring_proto::lab2::{Lab2, LastFrames};
 use ring_runtime::driver::frames::MAX_FRAME;
 
 use super::attachment::Attachment;
+use super::service::Service;
 pub(super) use guarded::{GuardedSocket, GuardedStore};
+use passed_lines::PassedLines;
 use shared_frames::{Offer, SharedFrames};
 
 /// Maximum length of a LEAVING.
@@ -37,8 +42,7 @@ pub(super) struct Guardian {
     unsigned_leaving: Option<(u32, usize)>,
     /// The lock of the daemon; `None` only during the drop.
     lock: Option<RingLock>,
-    /// The guardian waits for the end of this connection.
-    _line: UnixStream,
+    lines: PassedLines,
 }
 
 impl Guardian {
@@ -47,9 +51,13 @@ impl Guardian {
     ///
     /// # Errors
     /// Fails if the process has too many files open, or if the system has too many processes.
-    pub(super) fn start(record: Rc<SharedRecord>, lock: RingLock) -> io::Result<Self> {
+    pub(super) fn start(
+        record: Rc<SharedRecord>,
+        lock: RingLock,
+        ethertype: u16,
+    ) -> io::Result<Self> {
         Ok(Self {
-            _line: process::start(&record, &lock)?,
+            lines: PassedLines::new(process::start(&record, &lock, ethertype)?),
             lock: Some(lock),
             record,
             offer: [0; MAX_FRAME],
@@ -69,14 +77,21 @@ impl Guardian {
         &mut self,
         machine: &Lab2,
         attachment: &Attachment,
+        service: &Service,
         store: &mut GuardedStore,
     ) {
         self.withdraw();
+        let lines = self.lines.update(service.holder_lines());
         if attachment.socket().is_none() {
             return;
         }
-        let frames = machine.last_frames(&mut self.offer, &mut self.leaving);
-        let Some(LastFrames { offer, leaving_len }) = frames else {
+        let frames = machine.last_frames(lines.is_some(), &mut self.offer, &mut self.leaving);
+        let Some(LastFrames {
+            offer,
+            leaving_len,
+            after_programs,
+        }) = frames
+        else {
             return;
         };
         if !offer.is_none_or(|offer| store.store_offer(&offer.state)) {
@@ -103,6 +118,7 @@ impl Guardian {
             }),
             leaving,
             signer: signer.and_then(|signer| signer.authenticator().last_signer()),
+            work_lines: (lines.filter(|_| after_programs)).map_or(Vec::new(), <[u64]>::to_vec),
         };
         let len = frames.encode(&mut self.encoded);
         self.unsigned_leaving = is_unsigned_leaving.then_some((interface, len));

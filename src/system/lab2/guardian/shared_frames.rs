@@ -9,7 +9,8 @@
 //! 24  attempts     u32
 //! 28  signed       u32   0 or 1
 //! 32  signer       52 bytes
-//! 84  the offer, and then the LEAVING
+//! 84  lines        u32   number of life lines
+//! 88  the numbers of the life lines, u64 each; the offer; the LEAVING
 //! ```
 
 use std::time::Duration;
@@ -18,7 +19,10 @@ use ring_proto::time::{Instant, nanos};
 use ring_trust::LastSigner;
 
 const SIGNER_OFFSET: usize = 32;
-const FRAMES_OFFSET: usize = SIGNER_OFFSET + LastSigner::LEN;
+const LINES_OFFSET: usize = SIGNER_OFFSET + LastSigner::LEN;
+const NUMBERS_OFFSET: usize = LINES_OFFSET + size_of::<u32>();
+
+const NUMBER_LEN: usize = size_of::<u64>();
 
 /// The last frames of a node, without their signatures.
 pub(super) struct SharedFrames<'a> {
@@ -28,6 +32,8 @@ pub(super) struct SharedFrames<'a> {
     pub(super) leaving: &'a [u8],
     /// Signer of the frames; `None` without keys.
     pub(super) signer: Option<LastSigner>,
+    /// Numbers of the life lines of the programs that must have ended before the guardian may send the frames.
+    pub(super) work_lines: Vec<u64>,
 }
 
 /// The offer of an owner.
@@ -55,9 +61,15 @@ impl<'a> SharedFrames<'a> {
         let is_signed = u32::from(self.signer.is_some());
         bytes[28..SIGNER_OFFSET].copy_from_slice(&is_signed.to_ne_bytes());
         if let Some(signer) = &self.signer {
-            bytes[SIGNER_OFFSET..FRAMES_OFFSET].copy_from_slice(&signer.to_bytes()[..]);
+            bytes[SIGNER_OFFSET..LINES_OFFSET].copy_from_slice(&signer.to_bytes()[..]);
         }
-        let mut len = FRAMES_OFFSET;
+        let lines = u32::try_from(self.work_lines.len()).unwrap_or_default();
+        bytes[LINES_OFFSET..NUMBERS_OFFSET].copy_from_slice(&lines.to_ne_bytes());
+        let mut len = NUMBERS_OFFSET;
+        for number in &self.work_lines {
+            bytes[len..][..NUMBER_LEN].copy_from_slice(&number.to_ne_bytes());
+            len += NUMBER_LEN;
+        }
         for frame in [offer.frame, self.leaving] {
             bytes[len..][..frame.len()].copy_from_slice(frame);
             len += frame.len();
@@ -73,7 +85,10 @@ impl<'a> SharedFrames<'a> {
         let (interval, rest) = rest.split_first_chunk()?;
         let (attempts, rest) = rest.split_first_chunk()?;
         let (is_signed, rest) = rest.split_first_chunk()?;
-        let (signer, frames) = rest.split_first_chunk()?;
+        let (signer, rest) = rest.split_first_chunk()?;
+        let (lines, rest) = rest.split_first_chunk()?;
+        let lines = usize::try_from(u32::from_ne_bytes(*lines)).ok()?;
+        let (numbers, frames) = rest.split_at_checked(lines.checked_mul(NUMBER_LEN)?)?;
         let offer_len = usize::try_from(u32::from_ne_bytes(*offer_len)).ok()?;
         let (frame, leaving) = frames.split_at_checked(offer_len)?;
         let offer = Offer {
@@ -88,7 +103,15 @@ impl<'a> SharedFrames<'a> {
             offer: (offer_len > 0).then_some(offer),
             leaving,
             signer: is_signed.then(|| LastSigner::from_bytes(signer)),
+            work_lines: u64s(numbers).collect(),
         })
+    }
+
+    /// Returns the maximum time from `now` for which the guardian waits for programs. After the end of the lease, the
+    /// members elect an owner.
+    pub(super) fn programs_limit(&self, now: Instant) -> Duration {
+        let until = self.offer.map(|offer| offer.until);
+        until.map_or(Duration::ZERO, |until| until.since(now))
     }
 
     /// Returns the signed TAKE_TOKEN for the next attempt at the time `now`, and the time until the attempt after it.
@@ -117,6 +140,11 @@ impl<'a> SharedFrames<'a> {
     }
 }
 
+fn u64s(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let (chunks, _) = bytes.as_chunks::<NUMBER_LEN>();
+    chunks.iter().map(|&chunk| u64::from_ne_bytes(chunk))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -124,7 +152,7 @@ mod tests {
     use ring_proto::time::Instant;
     use ring_trust::{Authenticator, Keyring, LastSigner, TRAILER_LEN};
 
-    use super::{FRAMES_OFFSET, Offer, SharedFrames};
+    use super::{LINES_OFFSET, NUMBERS_OFFSET, Offer, SharedFrames};
 
     const INTERVAL: Duration = Duration::from_nanos(5);
 
@@ -140,6 +168,7 @@ mod tests {
             offer: (attempts > 0).then_some(offer),
             leaving: b"leaving",
             signer,
+            work_lines: vec![u64::MAX, 7],
         }
     }
 
@@ -149,6 +178,7 @@ mod tests {
         let len = frames.encode(&mut bytes);
         let mut decoded = SharedFrames::decode(&bytes[..len]).expect("it was encoded");
         assert_eq!(decoded.interface, frames.interface);
+        assert_eq!(decoded.work_lines, frames.work_lines);
         let mut now = Instant::from_nanos(now);
         let mut frames = Vec::new();
         while let Some((frame, pause)) = decoded.next_offer(now) {
@@ -169,6 +199,15 @@ mod tests {
     }
 
     #[test]
+    fn the_guardian_waits_for_programs_only_within_the_lease() {
+        for (attempts, now, limit) in [(3, 2, 10), (3, 12, 0), (3, 13, 0), (0, 2, 0)] {
+            let limit = Duration::from_nanos(limit);
+            let frames = frames(attempts, None);
+            assert_eq!(frames.programs_limit(Instant::from_nanos(now)), limit);
+        }
+    }
+
+    #[test]
     fn frames_of_a_node_with_keys_are_signed() {
         let keyring = Keyring::parse(&format!("7 {}", "5a".repeat(32))).expect("a keyring");
         let authenticator = Authenticator::<u8>::new(&keyring, false, [1; 32]);
@@ -182,9 +221,11 @@ mod tests {
 
     #[test]
     fn other_bytes_are_refused() {
-        assert!(SharedFrames::decode(&[0; FRAMES_OFFSET - 1]).is_none());
-        let mut bytes = [0; FRAMES_OFFSET];
-        bytes[4] = 1;
-        assert!(SharedFrames::decode(&bytes).is_none());
+        assert!(SharedFrames::decode(&[0; NUMBERS_OFFSET - 1]).is_none());
+        for field in [4, LINES_OFFSET] {
+            let mut bytes = [0; NUMBERS_OFFSET];
+            bytes[field] = 1;
+            assert!(SharedFrames::decode(&bytes).is_none());
+        }
     }
 }

@@ -145,6 +145,10 @@ impl Locks {
         nobody && !self.is_requested && self.yielding.is_none() && !self.must_report_pause
     }
 
+    pub(super) fn holder(&self) -> Option<ClientId> {
+        self.queue.holder.as_ref().map(|it| it.waiter.client.id)
+    }
+
     pub(super) const fn is_held(&self) -> bool {
         self.queue.holder.is_some()
     }

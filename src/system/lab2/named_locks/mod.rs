@@ -189,6 +189,10 @@ impl NamedLocks {
         !self.held.is_empty() || !self.commands.is_empty()
     }
 
+    pub(super) fn holders(&self) -> impl Iterator<Item = ClientId> {
+        self.held.keys().copied()
+    }
+
     pub(super) fn holds(&self, client: ClientId) -> bool {
         self.held.contains_key(&client)
     }

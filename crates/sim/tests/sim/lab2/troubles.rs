@@ -325,6 +325,7 @@ fn an_owner_reports_a_preferred_member_that_does_not_take_the_token() {
         &Fault::Crash {
             node: 1,
             guardian_us: None,
+            ended_us: None,
         },
         2_000,
     );
