@@ -15,8 +15,9 @@ use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use rustix::io::ioctl_fionread;
 use rustix::net::sockopt::socket_domain;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::net::{AddressFamily, SendFlags, Shutdown, send, shutdown};
 
 use crate::passed_descriptors;
 
@@ -165,10 +166,9 @@ impl KeptLine {
             &mut readable,
             PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO),
         );
-        let mut byte = [0];
-        // Taking the byte out of the queue would close descriptors that came with it.
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        recv(line, &mut byte, flags).is_ok() && byte == [END_REPORT]
+        // A read could wait for another process that reads from this socket, and would close descriptors that came with
+        // the byte.
+        ioctl_fionread(line) == Ok(1)
     }
 
     /// Returns the descriptor of this end.

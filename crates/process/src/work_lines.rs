@@ -49,12 +49,18 @@ pub struct WorkLines(BTreeMap<u64, KeptLine>);
 
 impl WorkLines {
     /// Receives all lines that wait in the connection. Returns whether the connection is still open.
-    pub(crate) fn receive_all(&mut self, from: &UnixStream) -> bool {
+    ///
+    /// # Errors
+    /// Fails if a line cannot be received. This does not show that the other process has ended.
+    pub(crate) fn receive_all(&mut self, from: &UnixStream) -> io::Result<bool> {
         loop {
             match self.receive(from) {
                 Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-                Err(_) => return false,
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return Ok(true),
+                    ErrorKind::UnexpectedEof => return Ok(false),
+                    _ => return Err(error),
+                },
             }
         }
     }
@@ -65,8 +71,10 @@ impl WorkLines {
         let mut number = [0; NUMBER_LEN];
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
         let buffers = &mut [IoSliceMut::new(&mut number)];
-        if recvmsg(from, buffers, &mut passed, flags)?.bytes != NUMBER_LEN {
-            return Err(ErrorKind::UnexpectedEof.into());
+        match recvmsg(from, buffers, &mut passed, flags)?.bytes {
+            NUMBER_LEN => {}
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            _ => return Err(ErrorKind::InvalidData.into()),
         }
         let number = u64::from_ne_bytes(number);
         self.0.remove(&number);
@@ -106,7 +114,7 @@ mod tests {
         let (near, far) = UnixStream::pair().unwrap();
         let ends = [3, 4, 5].map(|number| passed_line(&near, number));
         let mut lines = WorkLines::default();
-        assert!(lines.receive_all(&far));
+        assert!(lines.receive_all(&far).unwrap());
         let now = Instant::now();
         assert!(lines.wait_for_ends(&[], now));
         assert!(!lines.wait_for_ends(&[7], now), "there is no such line");
@@ -119,7 +127,7 @@ mod tests {
         pass_work_line(&near, 3, None).unwrap();
         let _later = passed_line(&near, 4);
         drop(near);
-        assert!(!lines.receive_all(&far));
+        assert!(!lines.receive_all(&far).unwrap());
         for number in [3, 4] {
             assert!(!lines.wait_for_ends(&[number], now), "{number}");
         }
@@ -130,7 +138,7 @@ mod tests {
         let (near, far) = UnixStream::pair().unwrap();
         let (line, end) = passed_line(&near, 3);
         let mut lines = WorkLines::default();
-        assert!(lines.receive_all(&far));
+        assert!(lines.receive_all(&far).unwrap());
         let (start, pause) = (Instant::now(), Duration::from_millis(20));
         assert!(!lines.wait_for_ends(&[3], start + pause));
         assert!(start.elapsed() + Duration::from_millis(2) > pause);

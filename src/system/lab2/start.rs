@@ -43,6 +43,8 @@ const CALM_IDLE_HOLD_MIN: Duration = Duration::from_secs(1);
 
 /// The time that a guardian gets to end after its last offer.
 const GUARDIAN_GRACE: Duration = Duration::from_millis(100);
+/// The maximum wait for a guardian. It is shorter than `TimeoutStartSec` of the unit.
+const GUARDIAN_WAIT_MAX: Duration = Duration::from_secs(8);
 
 /// Runs a daemon until its requested shutdown is complete.
 ///
@@ -149,7 +151,8 @@ pub fn run(configured: Configured<Options>) -> Result<(), ring_host::Error> {
     host.run(Driver::new(machine), node)
 }
 
-/// Locks the ring. If the guardian of an earlier daemon still works, waits for its end.
+/// Locks the ring. If the guardian of an earlier daemon still works, waits for its end, but at most
+/// [`GUARDIAN_WAIT_MAX`].
 fn lock_ring(
     ring: &NodeName,
     attachment: &Attachment,
@@ -157,6 +160,7 @@ fn lock_ring(
 ) -> Result<RingLock, Error> {
     // This guardian sends its last offer before the end of the lease.
     let guardian_timeout = constants.waiter_timeout() + constants.take_timeout + GUARDIAN_GRACE;
+    let guardian_timeout = guardian_timeout.min(GUARDIAN_WAIT_MAX);
     let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string(), guardian_timeout);
     if !matches!(lock, Err(LockError::Held { .. })) {
         attachment.check_unshared(ring)?;

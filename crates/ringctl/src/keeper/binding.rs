@@ -75,7 +75,7 @@ impl BoundProcess {
         Some(tied)
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         let mut ended = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
         poll(&mut ended, PollTimeout::ZERO) != Ok(0)
     }

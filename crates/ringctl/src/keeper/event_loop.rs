@@ -397,9 +397,9 @@ impl EventLoop {
     /// Releases the lock. Then informs the caller, and a `ringctl unlock` if one waits for the release.
     fn release(mut self) -> io::Result<()> {
         if let Some(backstop) = self.backstop.take() {
-            // After a loss, a process of `ringctl lock` may still work. A killed process may still hang in the kernel.
-            let is_unbound = self.bound.as_ref().is_none_or(BoundProcess::has_ended);
-            backstop.disarm(is_unbound && self.tree.is_empty());
+            // Processes that a script of `ringctl lock` has started may still work. A killed process may still hang in
+            // the kernel.
+            backstop.disarm(self.bound.is_none() && self.tree.is_empty());
         }
         let report = self.reports.as_ref().and_then(|reports| match self.job {
             JobState::NotBegun => Some(&reports.not_begun),

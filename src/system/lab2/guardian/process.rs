@@ -36,9 +36,9 @@ pub(super) fn start(
             // The thread that ended is the loop. No other thread sends frames.
             if daemon_end.wait(&mut lines) {
                 send_last_frames(record, ethertype, &sender, &lines);
+                // The end of this process also closes descriptors of programs, which may take long.
+                lock.unlock();
             }
-            // The end of this process also closes descriptors of programs, which may take long.
-            lock.unlock();
         }
     })
 }
