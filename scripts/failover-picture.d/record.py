@@ -15,8 +15,13 @@ WORK = 2.2  # seconds for which the picture shows a job at work
 MARGIN = 0.5  # seconds before the kill and after the job's return for which the frames are kept
 # The job prints the time in a loop.
 JOB = 'while :; do echo "$EPOCHREALTIME"; sleep 0.05; done'
-# Prints the time, and kills the daemon whose pid is in the lab's file.
-KILL = 'pid=$(</run/lab/node$1/pid); echo "$EPOCHREALTIME"; kill -KILL "$pid"'
+# Prints the time, and kills the daemon whose pid is in the lab's file. Kills its guardian first, as if the machine died.
+KILL = """pid=$(</run/lab/node$1/pid)
+for child in $(</proc/$pid/task/$pid/children); do
+    [ "$(<"/proc/$child/comm")" != ringd-guardian ] || kill -KILL "$child"
+done
+echo "$EPOCHREALTIME"
+kill -KILL "$pid\""""
 
 
 def lab(*arguments):

@@ -156,7 +156,9 @@ fn check_table(daemon: &Daemon) -> Result<()> {
     let nothing = history_command(daemon, &["--lock", "none"]).output()?;
     let errors = String::from_utf8(nothing.stderr)?;
     ensure!(
-        nothing.status.success() && nothing.stdout.is_empty() && errors.contains("no hold"),
+        nothing.status.success()
+            && nothing.stdout.is_empty()
+            && errors.contains("contains no lock"),
         "{errors}"
     );
     Ok(())

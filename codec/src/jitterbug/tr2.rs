@@ -1,4 +1,4 @@
-//! TR2, type 1, in a UDP datagram: a leader, or a node that knows a better token, answers a TR1.
+//! TR2, type 1, in a UDP datagram: the answer to a TR1. A leader sends it, or a node that knows a better token.
 //!
 //! The sign of the token_id replaces the original document's separate flag "holds token".
 //!

@@ -91,7 +91,7 @@ fn a_million_names_are_evenly_distributed() {
 /// 37, the base of the hash, is 1 modulo 18 and 36, and -1 modulo 19 and 38. With these numbers of servers, the hash is
 /// a sum of the name's bytes, with alternating signs modulo 19 and 38. The digits of numbered names vary little, so
 /// these sums vary little too. Modulo 37, the last byte decides almost everything. A list has at most 32 servers. With
-/// such a list, the largest share of a server is at most 9 % larger than an even share.
+/// such a list, no server has a share that is more than 9 % larger than an even share.
 #[test]
 fn numbered_names_are_evenly_distributed_except_for_18_19_36_37_and_38_servers() {
     let numbered = hashes(|number| format!("token-{number}"));

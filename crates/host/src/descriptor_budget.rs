@@ -17,9 +17,8 @@ const DESCRIPTORS_PER_CLIENT: u64 = 5;
 const MONITORS_MAX: u64 = 64;
 /// The part of the clients' descriptors that clients of the monitor socket may use: at most one divided by this number.
 const MONITOR_SHARE_DIVISOR: u64 = 8;
-/// Number of descriptors for all other uses. The uses are the interface, a new interface that replaces it, the log, the
-/// state file, and a running hook. Other uses are the life lines of past holders, and descriptors that take long to
-/// close.
+/// Number of descriptors for all other uses: the interface, a new interface that replaces it, the log, the state file,
+/// and a running hook. It includes the life lines of past holders, and descriptors that take long to close.
 const OTHER_DESCRIPTORS: u64 = 72;
 
 /// The limit of descriptors, and the number of clients that this limit allows.

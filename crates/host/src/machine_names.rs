@@ -1,5 +1,6 @@
 //! Names of machines. MAC addresses identify the machines. In log lines, a name follows each address. The name comes
-//! from the files of this machine. If the files contain no name, it is the host name that the machine announced.
+//! from the files of this machine. If the files contain no name for an address, the name is the host name that the
+//! machine announced.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -319,8 +319,8 @@ impl Options {
         })
     }
 
-    /// Checks the key files, if there are any. Returns notes if the daemons of the systemd units, whose user is
-    /// `service`, cannot use a file.
+    /// Checks the key files, if there are any. The daemons of the systemd units run as the user `service`. If they
+    /// cannot use a file, returns a note.
     ///
     /// # Errors
     /// Fails if no daemon can use a file.

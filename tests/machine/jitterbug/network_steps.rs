@@ -107,7 +107,7 @@ impl Harness {
         }
     }
 
-    /// Receives a datagram, which the driver reports in time.
+    /// Receives a datagram. The event loop was not late.
     fn receive(&mut self, from: u8, bytes: &[u8]) {
         self.input(|this, now| this.node.handle_lateness(now));
         let terms = wire::terms(from);

@@ -218,7 +218,10 @@ fn a_member_that_does_not_hear_the_owner_names_the_owner() -> Result<()> {
     let status = owner.status()?;
     ensure!(status["state"] == "OWNER", "{status:#}");
     undo_faults(&ring);
-    partly.expect_report("owner_heard", &format!("this node hears {mac} again"))?;
+    partly.expect_report(
+        "owner_heard",
+        &format!("the trouble with {mac} is over: this node hears it again"),
+    )?;
     work.unlock()?;
     check_locks(partly.daemon)
 }

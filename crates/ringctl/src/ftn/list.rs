@@ -181,7 +181,7 @@ impl AllTokens {
         tokens.collect()
     }
 
-    /// Returns a table for people with one token per line.
+    /// Returns a readable table with one token per line.
     fn table(&self, names: &Names) -> String {
         let known = self
             .tokens

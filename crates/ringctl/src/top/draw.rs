@@ -37,7 +37,7 @@ const KEYS: [(&str, &str); 6] = [
 pub(super) struct Layout {
     pub panes: Panes,
     pub shows_help: bool,
-    /// Whether the output is a text. Then the buffer is high enough for all rows.
+    /// Whether the output is text for a pipe or a file. Then the buffer is high enough for all rows.
     pub is_text: bool,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Exemptions {
     unknown: Vec<Option<u64>>,
     /// The time at which each server last lost its memory.
     memory: Vec<Option<u64>>,
-    /// The last time at which half of the servers had lost their memory within CT.
+    /// The last time at which at least half of the servers had lost their memory within the CT before this time.
     majority_lost: Option<u64>,
     /// The time of the last lost state file.
     file_lost: Option<u64>,

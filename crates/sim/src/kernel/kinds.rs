@@ -69,7 +69,7 @@ pub trait Kind: Copy + Ord + 'static {
     fn help(self) -> &'static str;
     /// Returns the kind that counts a kernel effect, or `None` if this system does not count it.
     fn of_effect(trouble: FaultEffect) -> Option<Self>;
-    /// Returns the kernel effect that this kind counts, if this kind counts an effect.
+    /// Returns the effect of the kernel that is counted under this kind; `None` if there is no such effect.
     fn effect(self) -> Option<FaultEffect>;
 }
 

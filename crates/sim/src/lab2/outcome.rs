@@ -71,7 +71,7 @@ counters! {
         expired_leases,
         /// Pieces of work under a token.
         jobs,
-        /// Runs of jobs that run once in a period.
+        /// Runs of jobs under `ringctl once`.
         runs,
         /// Named locks that programs got.
         locks,

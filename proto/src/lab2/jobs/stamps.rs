@@ -154,7 +154,7 @@ pub(super) struct StampEntry {
 }
 
 impl StampEntry {
-    /// Returns how much longer the run counts.
+    /// Returns the time until the period of the run ends.
     fn time_left(&self, now: Instant) -> Duration {
         self.stamp.period.saturating_sub(self.age.now(now))
     }

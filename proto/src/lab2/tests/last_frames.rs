@@ -6,14 +6,14 @@ use super::rig::*;
 use crate::LinkState;
 use crate::lab2::{Command, LastFrames, State};
 
-/// Returns the last frames of a node whose guardian does not learn of the ends of programs, as text.
+/// Returns the last frames of a node as text. The guardian of the node does not learn when programs end.
 fn last_frames(rig: &Rig) -> Vec<String> {
     let (frames, after_programs) = last_frames_with_reports(rig, false);
     assert!(!after_programs);
     frames
 }
 
-/// Returns the last frames of a node as text, and whether the guardian must wait for the ends of programs.
+/// Returns the last frames of a node as text, and whether the guardian must wait until programs have ended.
 fn last_frames_with_reports(rig: &Rig, reports_ends: bool) -> (Vec<String>, bool) {
     let (mut offer, mut leaving) = ([0; 1600], [0; 64]);
     let frames = (rig.machine).last_frames(reports_ends, &mut offer, &mut leaving);

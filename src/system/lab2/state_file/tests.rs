@@ -160,7 +160,7 @@ fn a_new_token_number_is_written_to_the_file_at_once() {
     assert_eq!(found, LoadedState::Stored(joined));
 }
 
-/// Leaves a token that only the file in memory has. Returns the two directories.
+/// Stores a token only in the file in memory. Returns the two directories.
 fn leave_recent_token() -> [tempfile::TempDir; 2] {
     let directories = two_directories();
     let (mut state, _) = open_with(directories[0].path(), &directories[1]).unwrap();

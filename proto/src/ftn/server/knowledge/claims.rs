@@ -99,8 +99,8 @@ impl SurveyedToken {
         is_better
     }
 
-    /// Whether clients have different data, and no server has data. Data of a server make the data of clients
-    /// irrelevant.
+    /// Whether clients claim different data of the token. If a server has data of the token, the claims of clients do
+    /// not matter, and the result is `false`.
     pub(crate) const fn has_conflicting_data(&self) -> bool {
         self.has_data_conflict && !self.has_data_of_servers()
     }
