@@ -108,30 +108,46 @@ fn become_command(command: &mut Command, mask: &SigSet) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{ErrorKind, Read, Write};
+    use std::io::{self, ErrorKind, Read, Write};
     use std::path::Path;
     use std::process::Command;
     use std::thread;
 
     use nix::errno::Errno;
     use nix::sys::wait::{WaitStatus, waitpid};
+    use nix::unistd::Pid;
 
     use super::spawn_in_cgroup;
     use crate::cgroup::Cgroup;
     use crate::helper;
 
-    #[test]
-    fn without_a_control_group_no_process_starts() {
+    /// Whether `check` succeeds in a process that has only one thread and no children.
+    fn holds_in_helper(check: impl FnOnce() -> bool) -> bool {
         let mut helper = helper::start(c"starter", |mut parent| {
-            let missing = Path::new("/sys/fs/cgroup/missing");
-            let started = spawn_in_cgroup(&mut Command::new("true"), missing);
-            let is_missing = started.is_err_and(|error| error.kind() == ErrorKind::NotFound);
-            let _ = parent.write_all(&[is_missing.into()]);
+            let _ = parent.write_all(&[check().into()]);
         })
         .unwrap();
-        let mut is_refused = [0];
-        helper.read_exact(&mut is_refused).unwrap();
-        assert_eq!(is_refused, [1]);
+        let mut holds = [0];
+        helper.read_exact(&mut holds).unwrap();
+        holds == [1]
+    }
+
+    /// Only a user with permission for control groups has a group. CI runs the tests as root, too.
+    fn group() -> Option<Cgroup> {
+        Cgroup::create("ring-test")
+    }
+
+    fn is_missing(started: io::Result<Pid>) -> bool {
+        started.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    }
+
+    #[test]
+    fn without_a_control_group_no_process_starts() {
+        let missing = Path::new("/sys/fs/cgroup/missing");
+        assert!(holds_in_helper(|| {
+            is_missing(spawn_in_cgroup(&mut Command::new("true"), missing))
+                && waitpid(None, None) == Err(Errno::ECHILD)
+        }));
     }
 
     #[test]
@@ -143,41 +159,22 @@ mod tests {
 
     #[test]
     fn a_command_that_cannot_be_run_leaves_no_process() {
-        let Some(group) = Cgroup::create("ring-test") else {
-            return;
-        };
-        let path = group.path().to_owned();
-        let mut helper = helper::start(c"starter", move |mut parent| {
-            let started = spawn_in_cgroup(&mut Command::new("/missing"), &path);
-            let is_missing = started.is_err_and(|error| error.kind() == ErrorKind::NotFound);
-            let has_no_child = waitpid(None, None) == Err(Errno::ECHILD);
-            let _ = parent.write_all(&[(is_missing && has_no_child).into()]);
-        })
-        .unwrap();
-        let mut is_refused = [0];
-        helper.read_exact(&mut is_refused).unwrap();
-        assert_eq!(is_refused, [1]);
+        let Some(group) = group() else { return };
+        assert!(holds_in_helper(|| {
+            is_missing(spawn_in_cgroup(&mut Command::new("/missing"), group.path()))
+                && waitpid(None, None) == Err(Errno::ECHILD)
+        }));
     }
 
     #[test]
     fn a_command_starts_inside_the_control_group() {
-        // Only a user with permission for control groups has one. CI runs the tests as root, too.
-        let Some(group) = Cgroup::create("ring-test") else {
-            return;
-        };
-        let path = group.path().to_owned();
-        // The helper has only one thread.
-        let mut helper = helper::start(c"starter", move |mut parent| {
+        let Some(group) = group() else { return };
+        assert!(holds_in_helper(|| {
             let mut command = Command::new("grep");
             command.args(["-q", "/ring-test-", "/proc/self/cgroup"]);
-            let pid = spawn_in_cgroup(&mut command, &path).ok();
+            let pid = spawn_in_cgroup(&mut command, group.path()).ok();
             let ended = pid.and_then(|pid| waitpid(pid, None).ok());
-            let is_inside = matches!(ended, Some(WaitStatus::Exited(_, 0)));
-            let _ = parent.write_all(&[is_inside.into()]);
-        })
-        .unwrap();
-        let mut is_inside = [0];
-        helper.read_exact(&mut is_inside).unwrap();
-        assert_eq!(is_inside, [1]);
+            matches!(ended, Some(WaitStatus::Exited(_, 0)))
+        }));
     }
 }
